@@ -1,0 +1,42 @@
+"""Tasks: one item x one question. Made here, voted on in queue.py."""
+
+from collections.abc import Iterable
+
+from django.db import connection
+
+from annotation.errors import Invalid
+from annotation.models import Question
+
+# rank is the item's place among the fresh tasks: pseudo-random, the same for the same project seed anywhere.
+_CREATE = """
+INSERT INTO annotation_task (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
+SELECT %(question)s, item.id, 1, 'open', %(votes)s, 0, 0, 0,
+       ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
+FROM annotation_item AS item
+WHERE item.project_id = %(project)s AND item.kind = %(kind)s AND NOT item.quarantined
+  AND (item.kind = 'text' OR item.media_hash IS NOT NULL)
+  AND (%(items)s::bigint[] IS NULL OR item.id = ANY(%(items)s))
+ON CONFLICT (question_id, item_id) DO NOTHING
+"""
+
+
+def create_tasks(question: Question, item_ids: Iterable[int] | None = None) -> int:
+    """Open tasks for these items of the question's project and kind (all when None); returns how many are new.
+
+    Items that already have a task keep it; quarantined items and images without a file get none.
+    """
+    if not question.choices.exists():
+        raise Invalid("This question has no choices yet. Give it at least two, then make tasks.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CREATE,
+            {
+                "question": question.pk,
+                "project": question.project_id,
+                "kind": question.kind,
+                "votes": question.votes_required,
+                "seed": question.project.seed,
+                "items": None if item_ids is None else list(item_ids),
+            },
+        )
+        return cursor.rowcount

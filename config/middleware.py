@@ -1,0 +1,65 @@
+"""What every request passes through: its line in the log, its author in the audit trail, refusals as pages."""
+
+import time
+import uuid
+from collections.abc import Callable
+
+import pghistory
+import structlog
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+
+from annotation.errors import Refused
+
+log = structlog.get_logger("assay.request")
+Respond = Callable[[HttpRequest], HttpResponseBase]
+
+
+class RequestLog:
+    """One line a request: who, what, how it ended, how long it took. Never a query string or a body: they hold content."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        began = time.perf_counter()
+        structlog.contextvars.bind_contextvars(request=uuid.uuid4().hex[:12])
+        try:
+            response = self.respond(request)
+            log.info(
+                "request", method=request.method, path=request.path, status=response.status_code, user=request.user.pk,
+                ms=round((time.perf_counter() - began) * 1000, 1),
+            )  # fmt: skip
+            return response
+        finally:
+            structlog.contextvars.clear_contextvars()
+
+
+class Audit:
+    """Every change that a request makes says who asked and by which route."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return self.respond(request)
+        with pghistory.context(user=request.user.pk, path=request.path):
+            return self.respond(request)
+
+
+class Errors:
+    """A refusal becomes a page (or JSON, where a script asked) that says what is wrong and what to do."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.respond(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, Refused):
+            return None
+        if request.headers.get("Accept", "").startswith("application/json"):
+            return JsonResponse({"code": error.code, "message": error.message, "fields": error.fields}, status=error.status)
+        return render(request, "refused.html", {"error": error}, status=error.status)

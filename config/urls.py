@@ -1,0 +1,13 @@
+"""Every address. Pages live with their app; so does their part of /api/v1/."""
+
+from allauth.account import views as account
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sign-in/", account.login, name="account_login"),
+    path("sign-out/", account.logout, name="account_logout"),
+    path("", include("annotation.urls")),
+    path("", include("scoring.urls")),
+    path("", include("curation.urls")),
+    path("api/v1/", include("config.api_urls")),
+]

@@ -1,0 +1,109 @@
+"""Where human and machine meet: what came in, what was drawn, and what was held against what."""
+
+import uuid
+
+import pghistory
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from annotation.models import Choice, Item, Kind, Project, Question, User
+from scoring.models import Scorer
+
+
+class ImportState(models.TextChoices):
+    UPLOADED = "uploaded"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@pghistory.track(pghistory.UpdateEvent(condition=pghistory.AnyChange("state")), fields=["state", "error"])
+class ImportBatch(models.Model):
+    """One file brought in: what it was, how its columns were mapped, and what became of its rows."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="imports")
+    filename = models.CharField(max_length=255)
+    path = models.CharField(max_length=500, help_text="In the data folder, until the import is done.")
+    file_hash = models.CharField(max_length=64)
+    size = models.BigIntegerField(help_text="Bytes.")
+    format = models.CharField(max_length=10)
+    kind = models.CharField(max_length=5, choices=Kind, default=Kind.TEXT)
+    mapping = models.JSONField(default=dict)
+    skip_bad_rows = models.BooleanField(default=False)
+    state = models.CharField(max_length=8, choices=ImportState, default=ImportState.UPLOADED)
+    bytes_read = models.BigIntegerField(default=0)
+    rows = models.PositiveIntegerField(default=0)
+    created = models.PositiveIntegerField(default=0)
+    unchanged = models.PositiveIntegerField(default=0)
+    bad = models.PositiveIntegerField(default=0)
+    problems = models.JSONField(default=list, help_text="The first bad rows: a list of {row, field, message}.")
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(User, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+
+@pghistory.track()
+class Sample(models.Model):
+    """A seeded draw of items."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="samples")
+    name = models.CharField(max_length=120)
+    seed = models.BigIntegerField()
+    size = models.PositiveIntegerField()
+    population = models.PositiveIntegerField(help_text="How many items it was drawn from.")
+    query = models.JSONField(default=dict, help_text="What those were: kind, batch, metadata.")
+    created_by = models.ForeignKey(User, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="sample_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SampleItem(models.Model):
+    """One item of a sample, with the probability it had of being in."""
+
+    sample = models.ForeignKey(Sample, models.CASCADE, related_name="members")
+    item = models.ForeignKey(Item, models.PROTECT)
+    stratum = models.CharField(max_length=120, blank=True)
+    probability = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "item"], name="sample_item_once"),
+            models.CheckConstraint(condition=Q(probability__gt=0, probability__lte=1), name="sample_probability"),
+        ]
+
+
+@pghistory.track()
+class Comparison(models.Model):
+    """A scorer's decisions held against a question's ground truth.
+
+    A decision is positive where the score is at least `threshold`, and the truth where the label is `positive`; labels
+    marked unsure are counted beside.
+    """
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="comparisons")
+    name = models.CharField(max_length=120)
+    question = models.ForeignKey(Question, models.PROTECT)
+    positive = models.ForeignKey(Choice, models.PROTECT, help_text="The choice that the score speaks for.")
+    scorer = models.ForeignKey(Scorer, models.PROTECT)
+    score_name = models.CharField(max_length=60)
+    threshold = models.FloatField(default=0.5)
+    sample = models.ForeignKey(Sample, models.PROTECT, null=True, help_text="Only its items; all when none.")
+    created_by = models.ForeignKey(User, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="comparison_name_once"),
+            models.CheckConstraint(condition=~Q(threshold=float("nan")), name="comparison_threshold_is_a_number"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,83 @@
+"""The people and things that tests tell their stories with.
+
+bob is the researcher, charlie the adjudicator, alice, dave and erin annotate; mallory works in another project.
+"""
+
+from dataclasses import dataclass
+
+from annotation.models import Choice, Guideline, Item, Membership, Project, Question, Role, Tag, TagUse, Task, User
+from annotation.tasks import create_tasks
+from annotation.items import text_hash
+
+PASSWORD = "a-long-test-password"
+
+
+@dataclass
+class Cast:
+    """Memberships of one project."""
+
+    project: Project
+    alice: Membership
+    bob: Membership
+    charlie: Membership
+    dave: Membership
+    erin: Membership
+    mallory: Membership  # of another project
+
+
+def make_project(slug: str = "study", seed: int = 7) -> Project:
+    return Project.objects.create(slug=slug, name=slug.title(), seed=seed)
+
+
+def make_member(project: Project, username: str, role: Role) -> Membership:
+    user, new = User.objects.get_or_create(username=username)
+    if new:
+        user.set_password(PASSWORD)
+        user.save()
+    return Membership.objects.create(project=project, user=user, role=role, number=project.memberships.count() + 1)
+
+
+def make_cast() -> Cast:
+    project = make_project()
+    return Cast(
+        project=project,
+        alice=make_member(project, "alice", Role.ANNOTATOR),
+        bob=make_member(project, "bob", Role.RESEARCHER),
+        charlie=make_member(project, "charlie", Role.ADJUDICATOR),
+        dave=make_member(project, "dave", Role.ANNOTATOR),
+        erin=make_member(project, "erin", Role.ANNOTATOR),
+        mallory=make_member(make_project("elsewhere"), "mallory", Role.RESEARCHER),
+    )
+
+
+def make_question(
+    project: Project, slug: str = "toxicity", *, votes: int = 3, policy: str = "unanimous", choices: str = "yes no", tags: str = "", **options: object
+) -> Question:
+    """A question whose hotkeys are the first letters of its choices and tags; the last-named tags go with the first choice."""
+    question = Question.objects.create(
+        project=project, slug=slug, title=slug.title(), prompt=f"Is it {slug}?", votes_required=votes, policy=policy, **options
+    )
+    for position, value in enumerate(choices.split()):
+        use = TagUse.REQUIRED if tags and position == 0 else TagUse.NONE
+        Choice.objects.create(
+            question=question, value=value, label=value.title(), hotkey=value[0], position=position, tag_use=use, is_unsure=value == "unsure"
+        )
+    for position, value in enumerate(tags.split()):
+        Tag.objects.create(question=question, value=value, label=value.title(), hotkey=str(position + 1), position=position)
+    Guideline.objects.create(question=question, version=1, body="Judge with care.")
+    return question
+
+
+def make_items(project: Project, count: int, *, start: int = 0, **fields: object) -> list[Item]:
+    texts = [f"A mild text, number {start + number}." for number in range(count)]
+    return Item.objects.bulk_create(
+        Item(project=project, kind="text", external_id=f"t{start + number}", text=text, content_hash=text_hash(text), **fields)
+        for number, text in enumerate(texts)
+    )
+
+
+def make_tasks(question: Question, count: int) -> list[Task]:
+    """`count` new items of the question's project, each with an open task."""
+    items = make_items(question.project, count, start=question.project.items.count())
+    create_tasks(question, [item.pk for item in items])
+    return list(Task.objects.filter(question=question, item__in=items).order_by("rank"))
