@@ -216,7 +216,7 @@ class Choice(models.Model):
         ordering = ["position"]
         constraints = [
             models.UniqueConstraint(fields=["question", "value"], name="choice_value_once"),
-            models.UniqueConstraint(fields=["question", "hotkey"], name="choice_hotkey_once"),
+            models.UniqueConstraint(fields=["question", "hotkey"], name="choice_hotkey_once", deferrable=models.Deferrable.DEFERRED),
             models.UniqueConstraint(fields=["question", "position"], name="choice_position_once", deferrable=models.Deferrable.DEFERRED),
         ]
 
@@ -238,7 +238,7 @@ class Tag(models.Model):
         ordering = ["position"]
         constraints = [
             models.UniqueConstraint(fields=["question", "value"], name="tag_value_once"),
-            models.UniqueConstraint(fields=["question", "hotkey"], name="tag_hotkey_once"),
+            models.UniqueConstraint(fields=["question", "hotkey"], name="tag_hotkey_once", deferrable=models.Deferrable.DEFERRED),
             models.UniqueConstraint(fields=["question", "position"], name="tag_position_once", deferrable=models.Deferrable.DEFERRED),
         ]
 
