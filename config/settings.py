@@ -43,7 +43,8 @@ def database(url: str) -> dict[str, object]:
 
 
 if EMBEDDED:
-    EMBEDDED.ensure_postgres()
+    if "mypy" not in sys.modules:  # which reads these settings, and needs no servers
+        EMBEDDED.ensure(with_redis=not env.text("REDIS_URL", ""))
     DATABASES = {"default": database(EMBEDDED.database_url)}
     REDIS_URL = env.text("REDIS_URL", f"unix://{EMBEDDED.redis_socket}")
     _broker = f"redis+socket://{EMBEDDED.redis_socket}" if REDIS_URL.startswith("unix:") else REDIS_URL
@@ -185,10 +186,10 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
 # ------------------------------------------------------------------ API
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["knox.auth.TokenAuthentication", "rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["config.api.Tokens", "rest_framework.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_PARSER_CLASSES": ["config.api.Json", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_PAGINATION_CLASS": "config.api.Pages",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.api.problem",
@@ -199,7 +200,9 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
     "DESCRIPTION": "Human ground truth against machine scores. Send `Authorization: Token <token>`; make one with `manage.py token <user>`.",
     "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "config.api.with_problems"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
@@ -228,7 +231,7 @@ if env.flag("ASSAY_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 FILE_UPLOAD_TEMP_DIR = DATA / "uploads"
-FILE_UPLOAD_TEMP_DIR.mkdir(parents=True, exist_ok=True)
+FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 MAX_TEXT_LENGTH = 100_000  # characters of one item
 
 # ------------------------------------------------------------------ work

@@ -1,24 +1,12 @@
-"""Real PostgreSQL, real Redis: the embedded ones, unless the environment names others."""
+"""Real PostgreSQL, real Redis: settings start the embedded ones, unless the environment names others."""
 
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 from django.core.cache import cache
 from django.test import Client
 
 from tests import cast as make
-
-
-@pytest.fixture(scope="session", autouse=True)
-def redis_server() -> Iterator[None]:
-    """Redis for as long as the tests run; one that ran before (a demo on the same data folder) is left running."""
-    if settings.EMBEDDED is None or settings.EMBEDDED.redis_answers():
-        yield
-        return
-    settings.EMBEDDED.ensure_redis()
-    yield
-    settings.EMBEDDED.stop_redis()
 
 
 @pytest.fixture(autouse=True)
