@@ -1,3 +1,23 @@
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from annotation.views import account, disputes, home, labelling
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    # one's own pages
+    path("", home.home, name="home"),
+    path("hidden/", home.hidden, name="hidden"),
+    path("support/", home.support, name="support"),
+    path("account/", account.account, name="account"),
+    path("account/keys/", account.single_keys, name="single_keys"),
+    # labelling
+    path("p/<slug:project>/label/<slug:question>/", labelling.label, name="label"),
+    path("p/<slug:project>/label/<slug:question>/next/", labelling.next_work, name="next_work"),
+    path("p/<slug:project>/vote/", labelling.vote, name="vote"),
+    path("p/<slug:project>/votes/<int:vote>/", labelling.own_vote, name="own_vote"),
+    path("p/<slug:project>/abstain/", labelling.abstain, name="abstain"),
+    path("p/<slug:project>/flag/", labelling.flag, name="flag"),
+    path("p/<slug:project>/release/", labelling.release, name="release"),
+    # disputes
+    path("p/<slug:project>/disputes/", disputes.disputes, name="disputes"),
+    path("p/<slug:project>/disputes/<slug:question>/", disputes.dispute, name="dispute"),
+]

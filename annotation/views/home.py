@@ -1,0 +1,136 @@
+"""A person's own pages: what waits for them in every project, the way out, and support."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from annotation import queue
+from annotation.models import Lease, Membership, Question, Role
+
+LAST_ANSWERS = 10
+LONGEST_PAUSE_MS = 5 * 60 * 1000  # an answer that took longer counts as this: the person was away
+
+# Per question: how long this person's last 50 answers took (their median, ms), and whether a task could be theirs now.
+_WORK = """
+SELECT question.id,
+       (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY recent.elapsed_ms)
+        FROM (SELECT elapsed_ms FROM annotation_vote AS vote
+              WHERE vote.member_id = %(member)s AND vote.question_id = question.id AND vote.elapsed_ms IS NOT NULL
+              ORDER BY vote.created_at DESC LIMIT 50) AS recent) AS median_ms,
+       EXISTS (SELECT FROM annotation_lease AS lease
+               WHERE lease.member_id = %(member)s AND lease.question_id = question.id AND lease.expires_at > now())
+       OR EXISTS (SELECT FROM annotation_task AS task
+               WHERE task.question_id = question.id AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
+                 AND NOT EXISTS (SELECT FROM annotation_vote AS vote
+                                 WHERE vote.task_id = task.id AND vote.member_id = %(member)s AND vote.round = task.round)
+                 AND NOT EXISTS (SELECT FROM annotation_abstention AS abstention
+                                 WHERE abstention.task_id = task.id AND abstention.member_id = %(member)s AND abstention.round = task.round)) AS waits
+FROM annotation_question AS question WHERE question.id = ANY(%(questions)s)
+"""
+_TODAY = """
+SELECT count(*), coalesce(sum(least(elapsed_ms, %(longest)s)), 0),
+       (SELECT count(*) FROM annotation_abstention WHERE member_id = ANY(%(members)s) AND created_at >= current_date)
+FROM annotation_vote WHERE member_id = ANY(%(members)s) AND created_at >= current_date
+"""
+
+
+@dataclass(frozen=True)
+class WorkRow:
+    """One question of one project, as its line on the home page."""
+
+    member: Membership
+    question: Question
+    answers: str
+    seconds: int | None
+    today: int
+    votes: int
+    waits: bool
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    """Work per question, disputes, one's own last answers (ids, never texts), and the projects one researches."""
+    members = list(
+        Membership.objects.select_related("project")
+        .filter(user=request.user, active=True, project__archived_at=None)
+        .order_by("project__name", "pk")
+    )
+    voting = [member for member in members if member.role in (Role.ANNOTATOR, Role.ADJUDICATOR)]
+    work = [row for member in voting for row in _work_of(member)]
+    first = next((row for row in work if row.waits and row.today), None) or next((row for row in work if row.waits), None)
+    disputes = [
+        (member, question, *queue.dispute_counts(question))
+        for member in members
+        if member.role == Role.ADJUDICATOR
+        for question in member.project.questions.order_by("pk")
+    ]
+    answers = [answer for member in voting for answer in queue.last_answers(member, limit=LAST_ANSWERS)]
+    context = {
+        "members": members,
+        "voting": voting,
+        "work": work,
+        "first": first,
+        "disputes": disputes,
+        "answers": sorted(answers, key=lambda answer: answer.at, reverse=True)[:LAST_ANSWERS],
+        "today": _today([member.pk for member in voting]),
+        "researching": [member for member in members if member.role == Role.RESEARCHER],
+    }
+    return render(request, "annotation/home.html", context)
+
+
+def _work_of(member: Membership) -> list[WorkRow]:
+    questions = list(member.project.questions.filter(active=True).prefetch_related("choices").order_by("pk"))
+    with connection.cursor() as cursor:
+        cursor.execute(_WORK, {"member": member.pk, "questions": [question.pk for question in questions]})
+        facts = {question: (median, waits) for question, median, waits in cursor.fetchall()}
+    rows = []
+    for question in questions:
+        median, waits = facts[question.pk]
+        votes, today = queue.progress_of(member, question)
+        seconds = None if median is None else max(1, round(median / 1000))
+        rows.append(WorkRow(member, question, _in_words([choice.label for choice in question.choices.all()]), seconds, today, votes, waits))
+    return rows
+
+
+def _in_words(labels: Sequence[str]) -> str:
+    """Yes, no or unsure."""
+    if not labels:
+        return "No choices yet"
+    words = [labels[0], *(label.lower() for label in labels[1:])]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _today(members: list[int]) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(_TODAY, {"members": members, "longest": LONGEST_PAUSE_MS})
+        votes, elapsed_ms, abstained = cursor.fetchone()
+    minutes = int(elapsed_ms) // 60_000
+    return {"votes": votes, "time": f"{minutes // 60} h {minutes % 60:02d}" if minutes >= 60 else f"{minutes} min", "abstained": abstained}
+
+
+@never_cache
+@require_GET
+def hidden(request: HttpRequest) -> HttpResponse:
+    """Where Esc leads: nothing to see, and the way back. `?back=` is the page that was left."""
+    back = request.GET.get("back", "")
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None) or not back.startswith("/"):
+        back = ""
+    held = Lease.objects.filter(member__user=request.user, expires_at__gt=timezone.now()).order_by("expires_at").first()
+    return render(request, "annotation/hidden.html", {"back": back, "held": held})
+
+
+@login_not_required
+@require_GET
+def support(request: HttpRequest) -> HttpResponse:
+    """Someone to talk to, for every kind of user; open to people who are not signed in."""
+    return render(request, "annotation/support.html")
+
