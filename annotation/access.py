@@ -4,9 +4,10 @@ Someone who is not in the project is told that it does not exist; someone with a
 """
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
 
 from annotation.errors import Forbidden, Missing
-from annotation.models import Membership, Role, User
+from annotation.models import Membership, Project, Question, Role, User
 
 Who = User | AnonymousUser
 
@@ -14,7 +15,9 @@ Who = User | AnonymousUser
 def member(user: Who, project: str) -> Membership:
     """The signed-in person's membership of the project with this slug, whatever the role."""
     found = (
-        Membership.objects.select_related("project", "user").filter(user_id=user.pk, project__slug=project, active=True, project__archived_at=None).first()
+        Membership.objects.select_related("project", "user")
+        .filter(user_id=user.pk, project__slug=project, active=True, project__archived_at=None)
+        .first()
     )
     if found is None:
         raise Missing("There is no such project, or you are not in it.")
@@ -34,6 +37,27 @@ def adjudicator(user: Who, project: str) -> Membership:
 def researcher(user: Who, project: str) -> Membership:
     """May see and do everything but vote."""
     return _with_role(member(user, project), Role.RESEARCHER)
+
+
+def maker(user: Who) -> User:
+    """May begin a project: whoever the operator gave that right (`manage.py user add NAME --staff`)."""
+    if not isinstance(user, User) or not user.is_staff:
+        raise Forbidden("Projects are begun by people with that right. Ask whoever runs this installation, or use `manage.py project add`.")
+    return user
+
+
+def projects(user: Who) -> QuerySet[Project]:
+    """The projects that this person is in."""
+    return Project.objects.filter(memberships__user_id=user.pk, memberships__active=True, archived_at=None)
+
+
+def question(found: Membership, slug: str) -> Question:
+    """The question with this slug in the member's project."""
+    asked = Question.objects.filter(project_id=found.project_id, slug=slug).first()
+    if asked is None:
+        raise Missing(f'There is no question "{slug}" in {found.project.name}.')
+    asked.project = found.project
+    return asked
 
 
 def _with_role(found: Membership, *roles: Role) -> Membership:

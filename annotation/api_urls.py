@@ -1,3 +1,31 @@
-from django.urls import URLPattern, URLResolver
+"""The human side's part of /api/v1/."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, path
+
+from annotation.api import disputes, people, tasks, tokens, work
+
+PROJECT = "projects/<slug:project>/"
+QUESTION = f"{PROJECT}questions/<slug:question>/"
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("tokens/", tokens.Tokens.as_view(), name="api_tokens"),
+    path("tokens/<slug:key>/", tokens.Token.as_view(), name="api_token"),
+    path("projects/", people.Projects.as_view(), name="api_projects"),
+    path(PROJECT, people.ProjectDetail.as_view(), name="api_project"),
+    path(f"{PROJECT}members/", people.Members.as_view(), name="api_members"),
+    path(f"{PROJECT}members/<int:number>/", people.Member.as_view(), name="api_member"),
+    # what is asked
+    # what is answered
+    path(f"{QUESTION}tasks/", tasks.Tasks.as_view(), name="api_tasks"),
+    path(f"{QUESTION}work/", work.Work.as_view(), name="api_work"),
+    path(f"{QUESTION}progress/", work.Progress.as_view(), name="api_progress"),
+    path(f"{PROJECT}votes/", work.Votes.as_view(), name="api_votes"),
+    path(f"{PROJECT}votes/<int:vote>/", work.OwnVote.as_view(), name="api_vote"),
+    path(f"{PROJECT}abstentions/", work.Abstentions.as_view(), name="api_abstentions"),
+    path(f"{PROJECT}flags/", work.Flags.as_view(), name="api_flags"),
+    path(f"{PROJECT}answers/", work.Answers.as_view(), name="api_answers"),
+    path(f"{QUESTION}disputes/", disputes.Disputes.as_view(), name="api_disputes"),
+    path(f"{PROJECT}rulings/blind/", disputes.BlindRulings.as_view(), name="api_blind_rulings"),
+    path(f"{PROJECT}rulings/", disputes.Rulings.as_view(), name="api_rulings"),
+    path(f"{PROJECT}disputes/give-back/", disputes.GiveBack.as_view(), name="api_give_back"),
+]

@@ -1,7 +1,10 @@
-"""What all of /api/v1/ shares: paging and the one shape of an error (RFC 9457 problem details)."""
+"""What all of /api/v1/ shares: paging, and the one shape of an error (RFC 9457)."""
 
+from http import HTTPStatus
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
+from django.db import DataError
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.response import Response
@@ -25,20 +28,30 @@ class _Refusal(APIException):
 
 
 def problem(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Any refusal as problem JSON: {type, title, status, detail, code, fields?}."""
+    """Any refusal as problem JSON: {type, title, status, detail, code, fields?}; None for what is a fault of ours."""
+    if isinstance(error, SuspiciousOperation):
+        error = Refused("The request is too large, or is none that a browser would send.", code="bad_request")
+    elif isinstance(error, DataError):
+        error = Refused("A value is outside what can be stored.", code="bad_request")
     response = exception_handler(_Refusal(error) if isinstance(error, Refused) else error, context)
     if response is None:
         return None
+    status = HTTPStatus(response.status_code)
     fields: Any = None
     if isinstance(error, Refused):
         detail, code, fields = error.message, error.code, error.fields
     elif isinstance(error, ValidationError):
-        detail, code, fields = "Some fields are wrong.", "invalid", response.data
+        detail, code, fields = "Some fields are wrong.", "invalid", _by_field(response.data)
     else:
-        detail = getattr(error, "detail", "") or str(error)
-        code = getattr(error, "default_code", "error")
-    response.data = {"type": f"about:blank#{code}", "title": response.status_text, "status": response.status_code, "detail": str(detail), "code": code}
+        detail = str(getattr(error, "detail", "") or error or status.description)
+        code = str(getattr(error, "default_code", status.phrase.lower().replace(" ", "_")))
+    response.data = {"type": f"about:blank#{code}", "title": status.phrase, "status": response.status_code, "detail": detail, "code": code}
     if fields:
         response.data["fields"] = fields
     response.content_type = "application/problem+json"
     return response
+
+
+def _by_field(errors: Any) -> dict[str, Any]:
+    """DRF gives a list where the body as a whole is wrong."""
+    return dict(errors) if isinstance(errors, dict) else {"body": errors}

@@ -1,12 +1,15 @@
 """Every address under /api/v1/."""
 
 from django.urls import URLPattern, URLResolver, include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
+
+from config.api_docs import Docs, Unknown
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api_docs"),
+    path("docs/", Docs.as_view(), name="api_docs"),
     path("", include("annotation.api_urls")),
     path("", include("scoring.api_urls")),
     path("", include("curation.api_urls")),
+    path("<path:rest>", Unknown.as_view()),
 ]

@@ -1,0 +1,123 @@
+"""The adjudicator's side of the API: take a dispute, rule blind, then with the votes open."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, queue
+from annotation.api.fields import View, read
+from annotation.models import RulingReason
+
+
+class AnonymousVoteShape(serializers.Serializer[queue.AnonymousVote]):
+    letter = serializers.CharField()
+    choice = serializers.CharField()
+    label = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    comment = serializers.CharField(allow_blank=True)
+
+    class Meta:
+        ref_name = "AnonymousVote"
+
+
+class DisputeShape(serializers.Serializer[queue.Dispute]):
+    """A dispute that you hold. `votes` is null until you have ruled blind."""
+
+    task_id = serializers.IntegerField()
+    token = serializers.UUIDField()
+    item_id = serializers.IntegerField()
+    kind = serializers.CharField()
+    text = serializers.CharField(allow_null=True)
+    origin_text = serializers.CharField(allow_null=True)
+    expires_at = serializers.DateTimeField()
+    guideline_version = serializers.IntegerField()
+    vote_count = serializers.IntegerField()
+    abstention_count = serializers.IntegerField()
+    blind_choice = serializers.CharField(allow_null=True)
+    blind_tags = serializers.ListField(child=serializers.CharField())
+    blind_at = serializers.DateTimeField(allow_null=True)
+    votes = AnonymousVoteShape(many=True, allow_null=True)
+
+    class Meta:
+        ref_name = "Dispute"
+
+
+class NextDisputeShape(serializers.Serializer[object]):
+    dispute = DisputeShape(allow_null=True, help_text="null when none waits that you may rule on.")
+
+    class Meta:
+        ref_name = "NextDispute"
+
+
+class DisputeCountsShape(serializers.Serializer[object]):
+    waiting = serializers.IntegerField()
+    ruled = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "DisputeCounts"
+
+
+class BlindRulingShape(serializers.Serializer[object]):
+    token = serializers.UUIDField()
+    choice = serializers.CharField(max_length=40)
+    tags = serializers.ListField(child=serializers.CharField(max_length=40), default=list, max_length=100)
+
+    class Meta:
+        ref_name = "BlindRuling"
+
+
+class RulingShape(BlindRulingShape):
+    reason = serializers.ChoiceField(RulingReason.choices)
+    note = serializers.CharField(default="", allow_blank=True, max_length=2000)
+
+    class Meta:
+        ref_name = "Ruling"
+
+
+class HeldDisputeShape(serializers.Serializer[object]):
+    token = serializers.UUIDField()
+
+    class Meta:
+        ref_name = "HeldDispute"
+
+
+class Disputes(View):
+    @extend_schema(operation_id="disputes", tags=["disputes"], responses=DisputeCountsShape)
+    def get(self, request: Request, project: str, question: str) -> Response:
+        """How many disputes of a question wait, and how many are ruled on."""
+        member = access.adjudicator(request.user, project)
+        waiting, ruled = queue.dispute_counts(access.question(member, question))
+        return Response({"waiting": waiting, "ruled": ruled})
+
+    @extend_schema(operation_id="dispute_lease", tags=["disputes"], request=None, responses=NextDisputeShape)
+    def post(self, request: Request, project: str, question: str) -> Response:
+        """The dispute that you hold, else the oldest that you may rule on, now held by you."""
+        member = access.adjudicator(request.user, project)
+        return Response(NextDisputeShape({"dispute": queue.next_dispute(member, access.question(member, question))}).data)
+
+
+class BlindRulings(View):
+    @extend_schema(operation_id="rule_blind", tags=["disputes"], request=BlindRulingShape, responses=DisputeShape)
+    def post(self, request: Request, project: str) -> Response:
+        """Your ruling before you see the votes. The answer opens them. A second one changes nothing."""
+        member = access.adjudicator(request.user, project)
+        return Response(DisputeShape(queue.rule_blind(member, **read(BlindRulingShape, request))).data)
+
+
+class Rulings(View):
+    @extend_schema(operation_id="rule", tags=["disputes"], request=RulingShape, responses={204: None})
+    def post(self, request: Request, project: str) -> Response:
+        """The ruling: it becomes the ground truth. The same token again changes nothing."""
+        member = access.adjudicator(request.user, project)
+        queue.rule(member, **read(RulingShape, request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class GiveBack(View):
+    @extend_schema(operation_id="dispute_give_back", tags=["disputes"], request=HeldDisputeShape, responses={204: None})
+    def post(self, request: Request, project: str) -> Response:
+        """Return a dispute to the queue. A blind ruling already made stays on record."""
+        member = access.adjudicator(request.user, project)
+        queue.give_back(member, **read(HeldDisputeShape, request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

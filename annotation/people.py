@@ -1,0 +1,210 @@
+"""People and what they may do: accounts, projects, memberships, tokens. Each function is one transaction.
+
+Nobody is ever deleted: who leaves is made inactive, and their votes and their pseudonym stay.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from knox.models import AuthToken
+
+from annotation import queue
+from annotation.errors import Conflict, Invalid, Missing
+from annotation.models import Membership, Progress, Project, Role, User, Vote
+
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+PEOPLE = (Role.ANNOTATOR, Role.ADJUDICATOR, Role.RESEARCHER)
+# Read aloud and typed once: no 0 and O, no 1 and l and I.
+PASSWORD_LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - an alphabet
+
+
+@dataclass(frozen=True)
+class Added:
+    """A new member; `password` only when their account was made with it, and never again."""
+
+    member: Membership
+    password: str | None
+
+
+# ---------------------------------------------------------------- accounts and projects
+@transaction.atomic
+def add_user(username: str, *, staff: bool = False) -> tuple[User, str]:
+    """A new account and its generated password, which is stored hashed. `staff` may begin projects.
+
+    Raises Invalid for a name that is taken or that has characters outside letters, digits and @ . + - _.
+    """
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError:
+        raise Invalid("That name cannot be used.", fields={"username": "Letters, digits and @ . + - _ only."}) from None
+    if len(username) > 150:
+        raise Invalid("That name cannot be used.", fields={"username": "At most 150 characters."})
+    if User.objects.filter(username__iexact=username).exists():
+        raise Invalid("That name is taken.", fields={"username": f"There is already an account named {username}."})
+    password = "-".join("".join(secrets.choice(PASSWORD_LETTERS) for _ in range(5)) for _ in range(4))
+    return User.objects.create_user(username, password=password, is_staff=staff), password
+
+
+@transaction.atomic
+def add_project(slug: str, name: str, *, founder: User | None = None) -> Project:
+    """A new project; its founder becomes its first researcher. Raises Invalid for a slug that is taken or malformed."""
+    if not SLUG.fullmatch(slug) or len(slug) > 60:
+        raise Invalid("That short name cannot be used.", fields={"slug": "Small letters, digits and single hyphens, at most 60."})
+    if not name.strip() or len(name) > 120:
+        raise Invalid("Give the project a name.", fields={"name": "1 to 120 characters."})
+    if Project.objects.filter(slug=slug).exists():
+        raise Invalid("That short name is taken.", fields={"slug": f'There is already a project "{slug}".'})
+    project = Project.objects.create(slug=slug, name=name.strip(), seed=secrets.randbits(62))
+    if founder is not None:
+        add_member(project, founder.username, Role.RESEARCHER)
+    return project
+
+
+# ---------------------------------------------------------------- members
+@transaction.atomic
+def add_member(project: Project, username: str, role: str, *, new_account: bool = False) -> Added:
+    """Give someone a part in the project, under the next pseudonym. Raises Invalid (username, role)."""
+    _check_role(role)
+    _lock(project)
+    password = None
+    if new_account:
+        user, password = add_user(username)
+    else:
+        found = User.objects.filter(username=username, is_active=True).first()
+        if found is None:
+            why = f'Nobody is named "{username}". Make a new account for them, or mend the name.'
+            raise Invalid("There is no such account.", fields={"username": why})
+        user = found
+    if Membership.objects.filter(project=project, user=user).exists():
+        why = f"{username} is in the list; change the role there, or let them in again."
+        raise Invalid("They are already in this project.", fields={"username": why})
+    number = (Membership.objects.filter(project=project).aggregate(last=Max("number"))["last"] or 0) + 1
+    return Added(Membership.objects.create(project=project, user=user, role=role, number=number), password)
+
+
+@transaction.atomic
+def change_role(project: Project, number: int, role: str) -> Membership:
+    """Another role for a member; the work they hold goes back.
+
+    Raises Conflict for the last researcher, and for a researcher who would vote: they have seen votes and scores.
+    """
+    _check_role(role)
+    _lock(project)
+    member = find(project, number)
+    if member.role == role:
+        return member
+    if member.role == Role.RESEARCHER:
+        _check_not_last_researcher(member)
+        raise Conflict(
+            f"{_name(member)} has been a researcher here and may have seen votes and scores, so they can no longer vote or rule blind. "
+            "Let them stay a researcher, or end their part in the project.",
+            code="researcher_stays",
+        )
+    queue.release(member)
+    member.role = role
+    member.save(update_fields=["role"])
+    return member
+
+
+@transaction.atomic
+def deactivate(project: Project, number: int) -> Membership:
+    """End someone's part in the project: they no longer find it, the work they hold goes back, their votes stay."""
+    _lock(project)
+    member = find(project, number)
+    if member.active:
+        _check_not_last_researcher(member)
+        queue.release(member)
+        member.active = False
+        member.save(update_fields=["active"])
+    return member
+
+
+@transaction.atomic
+def reactivate(project: Project, number: int) -> Membership:
+    """Let someone in again, with the role and the pseudonym they had."""
+    _lock(project)
+    member = find(project, number)
+    member.active = True
+    member.save(update_fields=["active"])
+    return member
+
+
+@transaction.atomic
+def change(project: Project, number: int, *, role: str | None = None, active: bool | None = None) -> Membership:
+    """Both at once, or neither: another role, and in or out."""
+    member = find(project, number)
+    if role is not None:
+        member = change_role(project, number, role)
+    if active is not None:
+        member = reactivate(project, number) if active else deactivate(project, number)
+    return member
+
+
+def find(project: Project, number: int) -> Membership:
+    """The person with this pseudonym. Raises Missing, for raters from files too: they are nobody's account."""
+    member = Membership.objects.select_related("user", "project").filter(project=project, number=number, user__isnull=False).first()
+    if member is None:
+        raise Missing(f"Nobody in {project.name} has the number {number}.")
+    return member
+
+
+def members(project: Project) -> QuerySet[Membership]:
+    """Everyone in the project by number, with `votes`: how many they cast. Raters from files are left out; see `raters`."""
+    cast = Progress.objects.filter(member=OuterRef("pk")).order_by().values("member").annotate(total=Sum("votes")).values("total")
+    return (
+        Membership.objects.filter(project=project, user__isnull=False)
+        .select_related("user", "project")
+        .annotate(votes_cast=Coalesce(Subquery(cast), 0))
+        .order_by("number")
+    )
+
+
+def raters(project: Project) -> tuple[int, int]:
+    """(raters that came in files, their votes)."""
+    found = Membership.objects.filter(project=project, role=Role.RATER)
+    votes = Vote.objects.filter(member__in=found).aggregate(n=Count("pk"))["n"] if found.exists() else 0
+    return found.count(), votes
+
+
+def _lock(project: Project) -> None:
+    """One change of a project's people at a time: numbers are given once, and one researcher always stays."""
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+
+
+def _check_role(role: str) -> None:
+    if role not in PEOPLE:
+        raise Invalid("Choose a role.", fields={"role": f"One of: {', '.join(PEOPLE)}."})
+
+
+def _check_not_last_researcher(member: Membership) -> None:
+    others = Membership.objects.filter(project_id=member.project_id, role=Role.RESEARCHER, active=True).exclude(pk=member.pk)
+    if member.role == Role.RESEARCHER and not others.exists():
+        raise Conflict(f"{_name(member)} is the last researcher here. Add another one first.", code="last_researcher")
+
+
+def _name(member: Membership) -> str:
+    return member.user.username if member.user else str(member)
+
+
+# ---------------------------------------------------------------- tokens
+def new_token(user: User) -> tuple[AuthToken, str]:
+    """A token that speaks for this person, and its text, which is stored hashed and never shown again."""
+    return AuthToken.objects.create(user)
+
+
+def tokens(user: User) -> QuerySet[AuthToken]:
+    """A person's tokens, newest first; `token_key` is the beginning of each."""
+    return AuthToken.objects.filter(user=user).order_by("-created")
+
+
+def revoke_token(user: User, key: str) -> None:
+    """End a token at once. Raises Missing for one that is not this person's."""
+    gone, _ = AuthToken.objects.filter(user=user, token_key=key).delete()
+    if not gone:
+        raise Missing("You have no such token.")
