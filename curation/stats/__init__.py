@@ -1,0 +1,1 @@
+"""Pure numpy, scipy and scikit-learn: no Django, no database."""
