@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.db import transaction
 from django.db.models import Count, Max, ProtectedError
 
-from annotation.errors import Conflict, Invalid, Missing
+from annotation.errors import Conflict, Invalid
 from annotation.models import Adjudication, Choice, GroundTruth, Guideline, Kind, Policy, Project, Question, Tag, TagUse, Task, User, Vote
 
 # Undo, abstain, flag, comment, guideline, break, seed, uncover, greyscale: the labelling page's own keys.
@@ -163,14 +163,6 @@ def set_active(question: Question, active: bool) -> Question:
 
 
 # ---------------------------------------------------------------- reading
-def find(project: Project, slug: str) -> Question:
-    """The project's question with this address."""
-    question = Question.objects.select_related("project").filter(project=project, slug=slug).first()
-    if question is None:
-        raise Missing(f"This project has no question “{slug}”.")
-    return question
-
-
 def current_guideline(question: Question) -> Guideline:
     """The version that votes are cast under now."""
     return Guideline.objects.filter(question=question).order_by("-version")[0]

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.views import account, disputes, home, labelling
+from annotation.views import account, disputes, home, labelling, questions
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # one's own pages
@@ -20,4 +20,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # disputes
     path("p/<slug:project>/disputes/", disputes.disputes, name="disputes"),
     path("p/<slug:project>/disputes/<slug:question>/", disputes.dispute, name="dispute"),
+    # questions
+    path("p/<slug:project>/questions/", questions.listing, name="questions"),
+    path("p/<slug:project>/questions/new/", questions.new, name="question_new"),
+    path("p/<slug:project>/questions/<slug:question>/", questions.question, name="question"),
+    path("p/<slug:project>/questions/<slug:question>/change/", questions.change, name="question_change"),
+    path("p/<slug:project>/questions/<slug:question>/guideline/", questions.guideline, name="question_guideline"),
+    path("p/<slug:project>/questions/<slug:question>/active/", questions.active, name="question_active"),
 ]
