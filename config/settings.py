@@ -234,6 +234,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 FILE_UPLOAD_TEMP_DIR = DATA / "uploads"
 FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 MAX_TEXT_LENGTH = 100_000  # characters of one item
+MODEL_FOLDERS = env.words("ASSAY_MODEL_FOLDERS", str(DATA / "models"))  # where pages and API may take models from
 
 # ------------------------------------------------------------------ work
 CELERY_TASK_ACKS_LATE = True

@@ -109,7 +109,8 @@ class Score(models.Model):
     value = models.FloatField()
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=~Q(value=float("nan")), name="score_is_a_number")]
+        # PostgreSQL holds NaN for greater than infinity.
+        constraints = [models.CheckConstraint(condition=Q(value__gt=float("-inf"), value__lt=float("inf")), name="score_is_a_number")]
 
 
 class Failure(models.Model):

@@ -11,6 +11,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RemoveConstraint(model_name='score', name='score_is_a_number'),
+        migrations.AddConstraint(
+            model_name='score',
+            constraint=models.CheckConstraint(condition=models.Q(('value__gt', float('-inf')), ('value__lt', float('inf'))), name='score_is_a_number'),
+        ),
         migrations.AddField(
             model_name='scoringrun',
             name='already_scored',
