@@ -338,29 +338,35 @@ class Progress(models.Model):
 
 
 class Lease(models.Model):
-    """One member's time-limited hold of one vote slot of a task, or of a dispute. Gone once used or given back."""
+    """One member's time-limited hold of one vote slot of a task, or of a dispute.
+
+    Gone once used or given back. One that ran out has lapsed: it holds nothing any more, but its token still says which
+    task a late answer is for.
+    """
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="leases")
     question = models.ForeignKey(Question, models.PROTECT)
     member = models.ForeignKey(Membership, models.PROTECT, related_name="leases")
     kind = models.CharField(max_length=6, choices=LeaseKind, default=LeaseKind.VOTE)
     round = models.PositiveSmallIntegerField()
+    guideline = models.ForeignKey(Guideline, models.PROTECT, help_text="The version in force when the task was handed out.")
     token = models.UUIDField(unique=True)
     leased_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
+    lapsed = models.BooleanField(default=False)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["task", "member"], name="lease_once_per_member"),
-            models.UniqueConstraint(fields=["task"], condition=Q(kind=LeaseKind.RULING), name="lease_one_ruling"),
+            models.UniqueConstraint(fields=["task", "member"], condition=Q(lapsed=False), name="lease_once_per_member"),
+            models.UniqueConstraint(fields=["task"], condition=Q(kind=LeaseKind.RULING, lapsed=False), name="lease_one_ruling"),
         ]
         indexes = [
-            models.Index(fields=["question", "kind", "expires_at"], name="lease_expiry"),
-            models.Index(fields=["member", "question", "kind"], name="lease_mine"),
+            models.Index(fields=["question", "kind", "expires_at"], name="lease_expiry", condition=Q(lapsed=False)),
+            models.Index(fields=["member", "question", "kind"], name="lease_mine", condition=Q(lapsed=False)),
         ]
 
 
-@pghistory.track(pghistory.UpdateEvent(), pghistory.DeleteEvent())
+@pghistory.track(pghistory.UpdateEvent("revised", row=pghistory.Old), pghistory.DeleteEvent())
 class Vote(models.Model):
     """One member's answer. `token` is the lease's: sending it again finds this row."""
 
