@@ -276,14 +276,15 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
         choice=vote["choice_id"], tags=sorted(set(tags)), comment=comment, vote=vote_id,
     )  # fmt: skip
     if vote["state"] != TaskState.OPEN:
+        _rows(_SUPERSEDE_TRUTH, task=vote["task_id"])
         _settle(vote["task_id"])
 
 
 def last_answers(member: Membership, question: Question | None = None, limit: int = 10) -> list[Answer]:
     """The member's own votes and abstentions, newest first."""
     rows = _rows(_LAST_ANSWERS, member=member.pk, question=question and question.pk, limit=limit, window=REVISABLE_AFTER_SETTLING)
-    reasons = dict(AbstainReason.choices)
-    return [Answer(**{**row, "label": row["label"] if row["kind"] == "vote" else str(reasons[row["label"]])}) for row in rows]
+    reasons = {reason.value: str(reason.label) for reason in AbstainReason}
+    return [Answer(**{**row, "label": row["label"] if row["kind"] == "vote" else reasons[row["label"]]}) for row in rows]
 
 
 def own_vote(member: Membership, vote_id: int) -> OwnVote:
@@ -385,7 +386,7 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
         choice=held["choice_id"], tags=sorted(set(tags)), reason=reason, note=note, blind=member.role != Role.RESEARCHER,
         lease=held["lease_id"],
     )  # fmt: skip
-    _replace_truth(
+    _set_truth(
         held["task_id"], choice=held["choice_id"], tags=sorted(set(tags)), unsettled=False, source=Source.ADJUDICATED,
         member=member.pk, guideline=held["guideline_id"],
     )  # fmt: skip
@@ -537,7 +538,7 @@ def _settle(task_id: int) -> None:
             task=task_id,
         )
         return
-    _replace_truth(task_id, member=votes[-1]["member_id"], **_truth_of(agreed, votes))
+    _set_truth(task_id, member=votes[-1]["member_id"], **_truth_of(agreed, votes))
 
 
 def _truth_of(agreed: Agreed, votes: Sequence[DictRow]) -> dict[str, Any]:
@@ -552,9 +553,8 @@ def _truth_of(agreed: Agreed, votes: Sequence[DictRow]) -> dict[str, Any]:
     }
 
 
-def _replace_truth(task_id: int, **truth: Any) -> None:
+def _set_truth(task_id: int, **truth: Any) -> None:
     """Make this the task's ground truth, and the task agreed, or adjudicated where an adjudicator says so."""
-    _rows("UPDATE annotation_groundtruth SET superseded_at = clock_timestamp() WHERE task_id = %(task)s AND superseded_at IS NULL RETURNING id", task=task_id)
     state = TaskState.ADJUDICATED if truth["source"] == Source.ADJUDICATED else TaskState.AGREED
     _rows(_SET_TRUTH, task=task_id, state=state.value, **{**truth, "source": truth["source"].value})
 
@@ -799,6 +799,9 @@ _BALLOTS = """
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
     WHERE task.id = %(task)s ORDER BY vote.id
 """
+_SUPERSEDE_TRUTH = """
+    UPDATE annotation_groundtruth SET superseded_at = clock_timestamp() WHERE task_id = %(task)s AND superseded_at IS NULL RETURNING id
+"""
 _SET_TRUTH = """
     WITH task AS (
         UPDATE annotation_task SET state = %(state)s, settled_at = coalesce(settled_at, clock_timestamp())
@@ -828,7 +831,8 @@ _REVISABLE = f"""
     WHERE vote.id = %(vote)s AND vote.member_id = %(member)s
 """
 _LAST_ANSWERS = f"""
-    SELECT answer.*, task.item_id, project.slug AS project_slug, question.slug AS question_slug, question.title AS question_title FROM (
+    SELECT answer.kind, answer.id, answer.task_id, answer.choice, answer.label, answer.tags, answer.comment, answer.at, answer.changeable,
+           task.item_id, project.slug AS project_slug, question.slug AS question_slug, question.title AS question_title FROM (
         (
             SELECT 'vote' AS kind, vote.id, vote.task_id, vote.question_id, choice.value AS choice, choice.label, vote.tags, vote.comment,
                    vote.created_at AS at, {_CHANGEABLE} AS changeable
