@@ -78,6 +78,9 @@ def _page(
         "review": review,
         "token": "" if review or not work else work[0].token,
         "said": said or {},
+        "comment": (said or {}).get("comment") or (review.comment if review else ""),
+        "pressed": said["value"] if said else review.choice if review else "",
+        "pressed_tags": said["tags"] if said else review.tags if review else [],
         "error": error,
         "last": answers[0] if answers else None,
         "data": {
@@ -143,7 +146,13 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
     try:
         done = _do_by_form(post, member, question)
     except (Invalid, Conflict) as error:
-        said = {"choice": post.get("choice", ""), "tags": post.getlist("tag"), "comment": post.get("comment", ""), "note": post.get("note", "")}
+        said = {
+            "value": post.get("choice", ""),
+            "choice": _label_of(question, post.get("choice", "")),
+            "tags": post.getlist("tag"),
+            "comment": post.get("comment", ""),
+            "note": post.get("note", ""),
+        }
         return _page(request, member, question, error=error, said=said, status=422 if isinstance(error, Invalid) else error.status)
     messages.success(request, done)
     return redirect(here)
@@ -162,8 +171,11 @@ def _do_by_form(post: Any, member: Membership, question: Question) -> str:
         queue.revise_vote(member, number_of(post, "vote"), choice=choice, tags=tags, comment=comment)
     else:
         queue.cast_vote(member, token_of(post), choice=choice, tags=tags, comment=comment)
-    label = question.choices.filter(value=choice).values_list("label", flat=True).first()
-    return f"Saved: {label}"
+    return f"Saved: {_label_of(question, choice)}"
+
+
+def _label_of(question: Question, choice: str) -> str:
+    return question.choices.filter(value=choice).values_list("label", flat=True).first() or choice
 
 
 def tags_for(question: Question, choice: str, tags: list[str]) -> list[str]:

@@ -1,0 +1,84 @@
+// On every page, before anything is drawn: the theme, the way out, local times, the keys switch.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  root.dataset.js = "";
+
+  // ---------------------------------------------------------------- theme, kept in this browser
+  const theme = () => localStorage.getItem("assay:theme") ?? "system";
+  const paint = () => { if (theme() === "system") delete root.dataset.theme; else root.dataset.theme = theme(); };
+  paint();
+
+  // ---------------------------------------------------------------- hide everything
+  // Esc leaves for /hidden/ and takes the page out of the history. Should a content page come up again by another way
+  // than "Show it again" (the Back button over some older page), it leads back to /hidden/ before it is drawn.
+  const HIDDEN = "assay:hidden";
+  const exit = () => document.querySelector("a[data-exit]");
+  const hide = () => {
+    const out = exit().href;
+    sessionStorage.setItem(HIDDEN, out);
+    document.title = "Assay";
+    root.hidden = true;
+    location.replace(out);
+  };
+  if (sessionStorage.getItem(HIDDEN)) root.hidden = true;
+  const stayHidden = () => {
+    const out = sessionStorage.getItem(HIDDEN);
+    if (out && exit()) { location.replace(out); return; }
+    if (out && !("away" in document.body.dataset)) sessionStorage.removeItem(HIDDEN);
+    root.hidden = false;
+  };
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted && exit()) { root.hidden = true; location.reload(); }
+  });
+  window.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.isComposing && exit()) { event.preventDefault(); event.stopPropagation(); hide(); }
+  }, { capture: true });
+
+  // ---------------------------------------------------------------- small things
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+  const localTimes = () => {
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const at = new Date(time.dateTime);
+      if (!Number.isNaN(at.getTime()) && /^\d\d:\d\d UTC$/.test(time.textContent)) time.textContent = clock.format(at);
+    }
+  };
+  const themeButtons = () => {
+    const panel = document.getElementById("theme");
+    if (!panel) return;
+    panel.hidden = false;
+    const buttons = [...panel.querySelectorAll("[data-theme-choice]")];
+    const show = () => { for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.themeChoice === theme())); };
+    for (const button of buttons) button.addEventListener("click", () => { localStorage.setItem("assay:theme", button.dataset.themeChoice); paint(); show(); });
+    show();
+  };
+  const keysSwitch = () => {
+    const form = document.querySelector("form[data-single-keys]");
+    if (!form) return;
+    form.addEventListener("change", () => {
+      document.body.toggleAttribute("data-single-keys-on", form.elements.single_keys.checked);
+      fetch(form.action, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" } }).catch(() => {});
+    });
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    stayHidden();
+    localTimes();
+    themeButtons();
+    keysSwitch();
+    exit()?.addEventListener("click", (event) => { if (!event.metaKey && !event.ctrlKey) { event.preventDefault(); hide(); } });
+    for (const link of document.querySelectorAll("a[data-show]")) link.addEventListener("click", () => sessionStorage.removeItem(HIDDEN));
+    if ("away" in document.body.dataset) document.querySelector("h1")?.focus();
+  });
+
+  // ---------------------------------------------------------------- single keys, for the pages that take them
+  // The key that a keydown means as a single key, or null: in a text field, with a modifier, on auto-repeat, switched off.
+  const inText = (node) => node instanceof HTMLElement && (node.isContentEditable || node.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])"));
+  const singleKey = (event) => {
+    if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || inText(event.target)) return null;
+    if (event.key === "?") return "?";
+    if (event.shiftKey || !("singleKeysOn" in document.body.dataset)) return null;
+    // Digits by their place: on some keyboards the row gives them only with Shift.
+    return /^Digit\d$/.test(event.code) && !/^[a-z]$/i.test(event.key) ? event.code.slice(5) : event.key.toLowerCase();
+  };
+  window.assay = { singleKey, inText };
+})();
