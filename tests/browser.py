@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
@@ -16,8 +18,6 @@ def executable() -> str | None:
     for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
         if found := shutil.which(name):
             return found
-    from playwright.sync_api import sync_playwright
-
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
     return own if own and Path(own).exists() else None
