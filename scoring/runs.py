@@ -137,7 +137,7 @@ def start_run(scorer: Scorer, item_ids: Iterable[int] | None, by: User | None, *
     kind = kind_of(scorer.kind)
     if queue not in QUEUES:
         raise Invalid(f"There is no queue {queue!r}. Choose cpu or gpu.", fields={"queue": "Choose cpu or gpu."})
-    values = {"project": scorer.project_id, "kind": scorer.item_kind, "scorer": scorer.pk, "size": kind.chunk_size}
+    values: dict[str, Any] = {"project": scorer.project_id, "kind": scorer.item_kind, "scorer": scorer.pk, "size": kind.chunk_size}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE wanted (item_id bigint NOT NULL) ON COMMIT DROP")
         if item_ids is None:
@@ -240,6 +240,9 @@ RETURNING chunk.id, chunk.run_id, run.scorer_id, chunk.number, chunk.item_ids, c
 _NOTE_LOSS = "UPDATE scoring_worker SET doing = %(note)s WHERE name = %(lost)s AND name <> %(worker)s"
 
 
+_BEGIN = "UPDATE scoring_scoringrun SET state = 'running', started_at = COALESCE(started_at, now()) WHERE id = %s AND state = 'queued'"
+
+
 def claim_chunk(run_id: int, worker: str) -> Claimed | None:
     """The next chunk for someone who works on this run, or None when there is none to take now.
 
@@ -249,7 +252,8 @@ def claim_chunk(run_id: int, worker: str) -> Claimed | None:
         cursor.execute("SELECT queue FROM scoring_scoringrun WHERE id = %s", [run_id])
         if (row := cursor.fetchone()) is None:
             return None
-        cursor.execute(_SILENT, {"queue": row[0], "silence": SILENCE})
+        silent: dict[str, Any] = {"queue": row[0], "silence": SILENCE}
+        cursor.execute(_SILENT, silent)
         chosen = cursor.fetchone()
         taken_over = chosen is not None
         if chosen is None:
@@ -265,26 +269,37 @@ def claim_chunk(run_id: int, worker: str) -> Claimed | None:
             cursor.execute(_NOTE_LOSS, {"note": note, "lost": before, "worker": worker})
         claimed = Claimed(chunk_id, of_run, scorer_id, number, claim, item_ids, taken_over)
         if attempts > MOST_LOSSES:
-            fail(claimed, f"Chunk {number:,} stopped its worker {MOST_LOSSES} times (items {item_ids[0]} to {item_ids[-1]}). See the worker's log.")
+            fail(
+                claimed,
+                f"Chunk {number:,} stopped its worker {MOST_LOSSES} times (items {item_ids[0]} to {item_ids[-1]}). See the worker's log.",
+            )
             return None
         cursor.execute(
-            "UPDATE scoring_scoringrun SET state = 'running', started_at = COALESCE(started_at, now()) WHERE id = %s AND state = 'queued'", [of_run]
+            "UPDATE scoring_scoringrun SET state = 'running', started_at = COALESCE(started_at, now()) WHERE id = %s AND state = 'queued'",
+            [of_run],
         )
     return claimed
+
+
+_BEAT = "UPDATE scoring_chunk SET heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'"
 
 
 def beat(claimed: Claimed) -> bool:
     """Say that the claimant lives; False when the chunk is no longer theirs."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE scoring_chunk SET heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'", [claimed.chunk_id, claimed.claim]
+            "UPDATE scoring_chunk SET heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'",
+            [claimed.chunk_id, claimed.claim],
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
+_FINISH = "UPDATE scoring_chunk SET state = 'done', heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'"
+_STORED_BEFORE = "SELECT FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'"
 _STORE = """
 INSERT INTO scoring_score (scorer_id, item_id, name, value)
-SELECT %(scorer)s, item_id, name, value FROM unnest(%(items)s::bigint[], %(names)s::text[], %(values)s::float8[]) AS given (item_id, name, value)
+SELECT %(scorer)s, item_id, name, value
+FROM unnest(%(items)s::bigint[], %(names)s::text[], %(values)s::float8[]) AS given (item_id, name, value)
 ON CONFLICT (scorer_id, item_id, name) DO NOTHING
 """
 _STORE_FAILURES = """
@@ -315,12 +330,11 @@ def store(claimed: Claimed, scores: Mapping[int, Mapping[str, float]], failures:
         raise ValueError(f"Chunk {claimed.number} has {len(claimed.item_ids)} items, not {len(scores)} scored and {len(failures)} failed.")
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE scoring_chunk SET state = 'done', heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'",
-                [claimed.chunk_id, claimed.claim],
-            )
+            cursor.execute(_FINISH, [claimed.chunk_id, claimed.claim])
             if cursor.rowcount == 0:
-                cursor.execute("SELECT 1 FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'", [claimed.chunk_id, claimed.claim])
+                cursor.execute(
+                    "SELECT 1 FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'", [claimed.chunk_id, claimed.claim]
+                )
                 return cursor.fetchone() is not None
             rows = [(item, name, value) for item, named in scores.items() for name, value in named.items()]
             items, names, values = zip(*rows, strict=True) if rows else ((), (), ())
@@ -330,17 +344,22 @@ def store(claimed: Claimed, scores: Mapping[int, Mapping[str, float]], failures:
                 cursor.execute(_STORE_FAILURES, {"run": claimed.run_id, "items": list(failures), "reasons": reasons})
             cursor.execute(_COUNT_CHUNK, {"run": claimed.run_id, "done": len(scores), "failed": len(failures)})
             if cursor.rowcount == 0:
-                raise _NotTaken
+                raise _NotTaken  # noqa: TRY301 - rolls back what is above
     except _NotTaken:
         return False
     return True
+
+
+_RELEASE = """
+UPDATE scoring_chunk SET state = 'waiting', attempts = GREATEST(attempts - 1, 0) WHERE id = %s AND claim = %s AND state = 'claimed'
+"""
 
 
 def release(claimed: Claimed) -> None:
     """Give a chunk back unscored; that is no loss of a worker."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE scoring_chunk SET state = 'waiting', attempts = GREATEST(attempts - 1, 0) WHERE id = %s AND claim = %s AND state = 'claimed'",
+            _RELEASE,
             [claimed.chunk_id, claimed.claim],
         )
 
@@ -349,7 +368,9 @@ def fail(claimed: Claimed, message: str) -> None:
     """End the run with one clear error, for a fault that no item is to blame for. It can be resumed once that is mended."""
     with transaction.atomic():
         release(claimed)
-        ScoringRun.objects.filter(pk=claimed.run_id, state__in=ACTIVE).update(state=RunState.FAILED, error=message, finished_at=timezone.now())
+        ScoringRun.objects.filter(pk=claimed.run_id, state__in=ACTIVE).update(
+            state=RunState.FAILED, error=message, finished_at=timezone.now()
+        )
 
 
 _NEXT_RUN = """
@@ -365,11 +386,13 @@ LIMIT 1
 def next_run(queues: Sequence[str]) -> int | None:
     """The run in these queues that has work to give and has waited longest for someone, so that runs share the workers."""
     with connection.cursor() as cursor:
-        cursor.execute(_NEXT_RUN, {"queues": list(queues), "silence": SILENCE})
+        values: dict[str, Any] = {"queues": list(queues), "silence": SILENCE}
+        cursor.execute(_NEXT_RUN, values)
         row = cursor.fetchone()
     return row[0] if row else None
 
 
 def texts_of(item_ids: Sequence[int]) -> dict[int, str]:
     """The texts of these items by id, without those that were quarantined since."""
-    return dict(Item.objects.filter(pk__in=item_ids, quarantined=False, text__isnull=False).values_list("pk", "text"))
+    found = Item.objects.filter(pk__in=item_ids, quarantined=False).values_list("pk", "text")
+    return {pk: text for pk, text in found if text is not None}

@@ -64,7 +64,7 @@ class Bench:
         kind = runs.kind_of(scorer.kind)
         config = kind.read(scorer.config)
         if kind.identify(config, self.machine).fingerprint != scorer.fingerprint:
-            raise Unusable(f"The weights, settings or code of {scorer} have changed since it was added. Add the scorer again: that makes the next version.")
+            raise Unusable(f"The weights, settings or code of {scorer} have changed. Add the scorer again: that makes the next version.")
         return _Loaded(kind.prepare(config, self.machine), kind)
 
 

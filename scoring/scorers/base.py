@@ -79,7 +79,7 @@ class Setting:
         if self.type == "number":
             return self._number(given)
         if not isinstance(given, str):
-            raise ValueError("Give a text.")
+            raise ValueError("Give a text.")  # noqa: TRY004 - one kind of error for whatever is typed
         if self.type == "choice" and given not in dict(self.choices):
             raise ValueError(f"Choose one of {', '.join(dict(self.choices))}.")
         return given.strip()

@@ -42,7 +42,9 @@ class TransformersText(Kind):
             default="auto",
             choices=(("auto", "What the model says"), ("softmax", "Softmax"), ("sigmoid", "Sigmoid")),
         ),
-        Setting("max_length", "Maximum length", "Tokens; the rest of a longer text is not read.", "number", default=512, least=8, most=100_000),
+        Setting(
+            "max_length", "Maximum length", "Tokens; the rest of a longer text is not read.", "number", default=512, least=8, most=100_000
+        ),
         Setting("batch_size", "Batch size", "Texts at a time.", "number", default=32, least=1, most=4096, changes_scores=False),
     )
 
@@ -68,7 +70,9 @@ class TransformersText(Kind):
     def _find(self, config: Config, machine: Machine, patterns: Sequence[str]) -> tuple[Path, Config, list[str]]:
         """The folder on this machine, the configuration with its revision resolved to a commit, and what names hub weights."""
         if bool(config["folder"]) == bool(config["model"]):
-            raise Unusable("Name a folder, or a model of the hub: one of the two.", folder="Name a folder, or a model of the hub: one of the two.")
+            raise Unusable(
+                "Name a folder, or a model of the hub: one of the two.", folder="Name a folder, or a model of the hub: one of the two."
+            )
         if config["folder"]:
             folder = Path(config["folder"])
             if not (folder / "config.json").is_file():
@@ -86,16 +90,27 @@ class TransformersText(Kind):
 def _download(model: str, revision: str, hub: Path | None, patterns: Sequence[str]) -> Path:
     """The model's files at `revision`, from the hub or, when they are here already, from the cache. The folder is named by the commit."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     try:
         folder = Path(snapshot_download(model, revision=revision, cache_dir=hub, allow_patterns=list(patterns)))
     except HFValidationError as error:
-        raise Unusable(f"{model} is not the name of a hub model: organisation/model.", model="Not of the form organisation/model.") from error
+        raise Unusable(
+            f"{model} is not the name of a hub model: organisation/model.", model="Not of the form organisation/model."
+        ) from error
     except RevisionNotFoundError as error:
         raise Unusable(f"{model} has no revision {revision}.", revision="The model has no such revision.") from error
     except GatedRepoError as error:
-        raise Unusable(f"{model} asks for a licence to be accepted first. Accept it, then set HF_TOKEN.", model="Needs an accepted licence.") from error
+        raise Unusable(
+            f"{model} asks for a licence to be accepted first. Accept it, then set HF_TOKEN.", model="Needs an accepted licence."
+        ) from error
     except RepositoryNotFoundError as error:
         raise Unusable(f"The hub has no model {model}, or it is private.", model="The hub has no such model.") from error
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
@@ -143,7 +158,9 @@ def _check_weights(folder: Path) -> None:
             why = " Only pickled weights are there; save them as safetensors first." if pickled else " Copy the whole model."
             raise Unusable(f"{path} is missing.{why}", folder=f"{name} is missing.{why}")
         if not _is_whole(path):
-            raise Unusable(f"{path} is cut off or is not a safetensors file. Copy it again.", folder=f"{name} is cut off or no safetensors file.")
+            raise Unusable(
+                f"{path} is cut off or is not a safetensors file. Copy it again.", folder=f"{name} is cut off or no safetensors file."
+            )
 
 
 def _is_whole(path: Path) -> bool:
@@ -168,7 +185,9 @@ def _labels(model: Mapping[str, Any]) -> list[str]:
         try:
             return [str(named[key]) for key in sorted(named, key=int)]
         except ValueError:
-            raise Unusable("config.json numbers its labels (id2label) by something other than numbers.", folder="id2label is wrong.") from None
+            raise Unusable(
+                "config.json numbers its labels (id2label) by something other than numbers.", folder="id2label is wrong."
+            ) from None
     return [f"LABEL_{number}" for number in range(int(model.get("num_labels", 2)))]
 
 

@@ -1,0 +1,38 @@
+"""What workers do. Each task is thin: an id in, one service call."""
+
+import structlog
+from kombu.exceptions import OperationalError
+
+from scoring import runs, working
+from scoring.models import ScoringRun
+from workers import process
+from workers.celery import app
+
+log = structlog.get_logger("assay.workers")
+MOST_AT_ONCE = 4  # messages a run begins with: as many workers look at once
+
+
+@app.task
+def work_on_run(run_id: int) -> None:
+    """A few seconds of this run; then the message goes on to the run that has waited longest, so that runs share workers."""
+    bench = process.bench()
+    if working.work_on(run_id, bench) and not bench.stopping.is_set():
+        queue = ScoringRun.objects.values_list("queue", flat=True).get(pk=run_id)
+        if (following := runs.next_run([queue])) is not None:
+            _send(following, queue)
+
+
+def wake(run: ScoringRun) -> None:
+    """Tell workers that a run has work. Call it after the commit; without a broker, idle workers find the run by themselves."""
+    for _ in range(min(MOST_AT_ONCE, run.chunks.count())):
+        if not _send(run.pk, run.queue):
+            return
+
+
+def _send(run_id: int, queue: str) -> bool:
+    try:
+        work_on_run.apply_async((run_id,), queue=queue, retry=False)
+    except OperationalError as error:
+        log.warning("no broker", run=run_id, reason=str(error))
+        return False
+    return True
