@@ -1,0 +1,197 @@
+"""Votes that came in files: cast by pseudonymous raters, settled by the same rules as those cast here (SPEC section 2)."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import psycopg
+from django.db import connection, transaction
+
+from annotation.errors import Invalid
+from annotation.models import Question, TagUse, TaskState
+from annotation.resolution import Ballot, resolve
+
+
+@dataclass(frozen=True)
+class RaterVote:
+    """One rater's answer about one item. `rater` is the file's name for the person; `at` is None when the file does not say."""
+
+    item_id: int
+    rater: str
+    choice: str
+    tags: Sequence[str] = ()
+    comment: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of the votes. `tasks` counts the tasks they went to, `raters` the raters not seen before."""
+
+    votes: int
+    tasks: int
+    raters: int
+    repeats: int = field(metadata={"help": "further votes of one rater on one task; the first counts"})
+    surplus: int = field(metadata={"help": "votes beyond votes_required"})
+    taken: int = field(metadata={"help": "votes on tasks that had votes or holders already; left as they were"})
+    states: dict[str, int]
+
+
+@transaction.atomic
+def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_required: int | None = None) -> Imported:
+    """Record these votes, in their order, and settle what they complete, in one transaction.
+
+    A task's `votes_required` is its number of distinct raters unless given; with fewer votes than given it stays open. A
+    rater's first vote on a task counts. Raises Invalid for an item, choice or tag that the question does not have.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_STAGE)
+        raw: psycopg.Cursor[tuple[object, ...]] = cursor.cursor
+        with raw.copy("COPY staged_vote (item_id, rater, choice, tags, comment, cast_at) FROM STDIN") as copy:
+            for vote in votes:
+                copy.write_row((vote.item_id, vote.rater, vote.choice, list(vote.tags), vote.comment, vote.at))
+        parameters = {"question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required}
+        cursor.execute("ANALYZE staged_vote")
+        _check(cursor.cursor, question, parameters)
+        cursor.execute(_RATERS, parameters)
+        raters = cursor.rowcount
+        cursor.execute(_TASKS, parameters)
+        cursor.execute(_CHOOSE, parameters)
+        cursor.execute(_VOTES, parameters)
+        taken_in = cursor.rowcount
+        cursor.execute(_COUNT, parameters)
+        tasks = cursor.rowcount
+        _settle(cursor.cursor, question)
+        cursor.execute(_TALLY)
+        repeats, surplus, taken = cursor.fetchone()
+        cursor.execute(_STATES)
+        states = dict(cursor.fetchall())
+        cursor.execute("DROP TABLE staged_vote, chosen_vote")
+    return Imported(taken_in, tasks, raters, repeats, surplus, taken, states)
+
+
+def _check(cursor: psycopg.Cursor[tuple[object, ...]], question: Question, parameters: dict[str, object]) -> None:
+    """Every item, choice and tag must be one that the question knows."""
+    choices = {choice.value: choice.tag_use for choice in question.choices.all()}
+    tags = {tag.value for tag in question.tags.all()}
+    for number, choice, given in cursor.execute("SELECT min(number), choice, tags FROM staged_vote GROUP BY choice, tags").fetchall():
+        if choice not in choices:
+            raise Invalid(f"Vote {number}: {choice!r} is not a choice of {question.slug}. Map it to one of: {', '.join(choices)}.", code="unknown_choice")
+        if unknown := sorted(set(given) - tags):
+            raise Invalid(f"Vote {number}: unknown tags {', '.join(unknown)}. Map them to one of: {', '.join(sorted(tags))}.", code="unknown_tag")
+        if given and choices[choice] == TagUse.NONE:
+            raise Invalid(f"Vote {number}: the choice {choice!r} takes no tags.", code="unknown_tag")
+    stranger = cursor.execute(_STRANGER, parameters).fetchone()
+    if stranger:
+        raise Invalid(f"Vote {stranger[0]}: item {stranger[1]} is not in this project, or not of the question's kind.", code="unknown_item")
+
+
+def _settle(cursor: psycopg.Cursor[tuple[object, ...]], question: Question) -> None:
+    """Resolve every task that is complete now. One pass over the votes, memory for one batch."""
+    choices = {choice.value: choice for choice in question.choices.all()}
+    with connection.chunked_cursor() as reader:
+        reader.execute(_COMPLETE)
+        while batch := reader.fetchmany(5000):
+            labels = []
+            for task_id, packed in batch:
+                agreed = resolve(question.policy, [Ballot(choice, frozenset(tags)) for choice, tags in json.loads(packed)])
+                if agreed is None:
+                    labels.append((task_id, TaskState.DISPUTED.value, None, "[]", False, None))
+                else:
+                    choice = choices[agreed.choice]
+                    unsettled = choice.tag_use == TagUse.REQUIRED and not agreed.tags
+                    labels.append((task_id, TaskState.AGREED.value, choice.pk, json.dumps(agreed.tags), unsettled, agreed.source))
+            cursor.execute(_LABEL, [list(column) for column in zip(*labels, strict=True)])
+
+
+# ---------------------------------------------------------------- SQL
+_STAGE = """
+    CREATE TEMP TABLE staged_vote (
+        number bigint GENERATED ALWAYS AS IDENTITY, item_id bigint, rater text, choice text, tags text[], comment text, cast_at timestamptz
+    ) ON COMMIT DROP
+"""
+_STRANGER = """
+    SELECT staged.number, staged.item_id FROM staged_vote AS staged
+    LEFT JOIN annotation_item AS item ON item.id = staged.item_id AND item.project_id = %(project)s
+    LEFT JOIN annotation_question AS question ON question.id = %(question)s AND question.kind = item.kind
+    WHERE question.id IS NULL ORDER BY staged.number LIMIT 1
+"""
+# Numbers go on after the project's last; the project's row is locked so that two imports do not take the same.
+_RATERS = """
+    WITH project AS (SELECT id FROM annotation_project WHERE id = %(project)s FOR UPDATE),
+    last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
+    fresh AS (
+        SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
+        WHERE NOT EXISTS (SELECT FROM annotation_membership AS known WHERE known.project_id = %(project)s AND known.rater = staged_vote.rater)
+        GROUP BY rater
+    )
+    INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
+    SELECT project.id, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM project, last, fresh
+"""
+_TASKS = """
+    INSERT INTO annotation_task (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
+    SELECT %(question)s, item.id, 1, 'open', coalesce(%(required)s, count(DISTINCT staged.rater)), 0, 0, 0,
+           ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
+    FROM staged_vote AS staged JOIN annotation_item AS item ON item.id = staged.item_id
+    GROUP BY item.id ON CONFLICT (question_id, item_id) DO NOTHING
+"""
+# Which votes count: the first of each rater, the first so many of each task, and only on tasks nobody has touched.
+_CHOOSE = """
+    CREATE TEMP TABLE chosen_vote ON COMMIT DROP AS
+    SELECT *, row_number() OVER (PARTITION BY task_id ORDER BY repeat > 1, number) AS place FROM (
+        SELECT staged.*, task.id AS task_id, task.votes_required, member.id AS member_id,
+               task.state = 'open' AND task.vote_count = 0 AND task.lease_count = 0 AS untouched,
+               row_number() OVER (PARTITION BY staged.item_id, staged.rater ORDER BY staged.number) AS repeat
+        FROM staged_vote AS staged
+        JOIN annotation_task AS task ON task.question_id = %(question)s AND task.item_id = staged.item_id
+        JOIN annotation_membership AS member ON member.project_id = %(project)s AND member.rater = staged.rater
+    ) AS numbered
+"""
+_VOTES = """
+    INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, token, created_at)
+    SELECT chosen.task_id, %(question)s, chosen.member_id, 1, choice.id, chosen.tags, left(chosen.comment, 2000), gen_random_uuid(),
+           coalesce(chosen.cast_at, now())
+    FROM chosen_vote AS chosen JOIN annotation_choice AS choice ON choice.question_id = %(question)s AND choice.value = chosen.choice
+    WHERE chosen.untouched AND chosen.repeat = 1 AND chosen.place <= chosen.votes_required
+    ORDER BY chosen.number
+"""
+_COUNT = """
+    UPDATE annotation_task AS task SET
+        vote_count = counted.votes, queued_at = CASE WHEN counted.votes < task.votes_required THEN clock_timestamp() END
+    FROM (
+        SELECT task_id, count(*) AS votes FROM chosen_vote
+        WHERE untouched AND repeat = 1 AND place <= votes_required GROUP BY task_id
+    ) AS counted
+    WHERE task.id = counted.task_id
+"""
+_COMPLETE = """
+    SELECT task.id, json_agg(json_build_array(choice.value, vote.tags) ORDER BY vote.id)::text
+    FROM (SELECT DISTINCT task_id FROM chosen_vote WHERE untouched) AS touched
+    JOIN annotation_task AS task ON task.id = touched.task_id AND task.vote_count = task.votes_required
+    JOIN annotation_vote AS vote ON vote.task_id = task.id AND vote.round = task.round
+    JOIN annotation_choice AS choice ON choice.id = vote.choice_id
+    GROUP BY task.id
+"""
+_LABEL = """
+    WITH label AS (
+        SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bool[], %s::text[]) AS l (task_id, state, choice_id, tags, unsettled, source)
+    ), task AS (
+        UPDATE annotation_task AS task SET state = label.state, settled_at = now() FROM label WHERE task.id = label.task_id
+        RETURNING task.id, task.question_id, task.item_id, task.round
+    )
+    INSERT INTO annotation_groundtruth (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, created_at)
+    SELECT task.id, task.question_id, task.item_id, task.round, label.choice_id,
+           ARRAY(SELECT json_array_elements_text(label.tags::json)), label.unsettled, label.source, now()
+    FROM task JOIN label ON label.task_id = task.id WHERE label.choice_id IS NOT NULL
+"""
+_TALLY = """
+    SELECT count(*) FILTER (WHERE untouched AND repeat > 1),
+           count(*) FILTER (WHERE untouched AND repeat = 1 AND place > votes_required),
+           count(*) FILTER (WHERE NOT untouched)
+    FROM chosen_vote
+"""
+_STATES = """
+    SELECT task.state, count(*) FROM annotation_task AS task
+    WHERE task.id IN (SELECT task_id FROM chosen_vote WHERE untouched) GROUP BY task.state
+"""
