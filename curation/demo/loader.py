@@ -1,0 +1,319 @@
+"""Loads the demo project. A second time it finds everything there and changes nothing.
+
+The texts are ours: 40 seeds from kind to rude but mild, and variants of them as attacks on a detector would make them. In the
+file each has the answer that a careful reader would expect; only the simulated raters know it. They answer through the
+queue's own service, each with errors of their own, so that agreement, disputes and rulings all come about.
+"""
+
+import hashlib
+import json
+import math
+import os
+import random
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pgtrigger
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation import presets, queue
+from annotation.items import text_hash
+from annotation.models import Item, Membership, Project, Question, Role, RulingReason, User
+from annotation.questions import create_question
+from annotation.tasks import create_tasks
+from curation import comparing
+from curation.models import Comparison, Sample, SampleItem
+from scoring import runs, working
+from scoring.models import RunState, Scorer, ScoringRun
+from scoring.scorers.base import Machine
+
+SLUG = "demo"
+NAME = "Adversarial text study"
+ABOUT = "Do texts edited to fool a toxicity scorer still read as toxic, and as natural?"
+SEED = 20251001
+PEOPLE = (("bob", Role.RESEARCHER), ("alice", Role.ANNOTATOR), ("dave", Role.ANNOTATOR), ("charlie", Role.ADJUDICATOR))
+# The simulated raters: how often each errs, and their median seconds a text.
+RATERS = ((0.02, 4.2), (0.03, 6.0), (0.05, 3.1), (0.04, 8.4), (0.08, 2.4), (0.12, 5.2))
+ERRS_ON_HARD = 0.15  # more on texts that careful readers disagree about
+SHARE_VOTED = 0.6  # of all votes
+SAMPLE_SIZE = 120
+RULED = {"toxicity": 9, "naturalness": 6}  # the other disputes wait for charlie
+HOURS = 20  # over which the simulated votes are spread
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """One of the four people to sign in as. `password` is None for an account that was there before: it keeps its own."""
+
+    username: str
+    role: str
+    password: str | None
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The demo project as it is now; `made` when this call made it."""
+
+    project: Project
+    made: bool
+    sign_ins: list[SignIn]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A row of texts.jsonl. `expect` is what a careful reader would answer, by question, and whether it is hard to say."""
+
+    id: str
+    seed: str | None
+    text: str
+    recipe: str
+    transformation: str
+    constraints: list[str]
+    target_model: str | None
+    split: str
+    expect: dict[str, Any]
+
+
+def load(*, fresh: bool = False) -> Demo:
+    """The demo project, made if it is not there. `fresh`: the present one is archived, with all that was done in it, and a new one made."""
+    password = _password()
+    with transaction.atomic():
+        if fresh:
+            _archive()
+        project = Project.objects.filter(slug=SLUG).first()
+        made = project is None
+        if project is None:
+            project = _make_project(password)
+    # Scores are stored chunk by chunk, so this part has transactions of its own, and each step looks whether it was done.
+    researcher = project.memberships.filter(role=Role.RESEARCHER).select_related("user", "project").earliest("number")
+    scorer = _scored(project, researcher.user)
+    if scorer is not None:
+        _compare(researcher, scorer)
+    return Demo(project, made, _sign_ins(project, password))
+
+
+# ---------------------------------------------------------------- people
+def _password() -> str:
+    """From ASSAY_DEMO_PASSWORD; else one that is made once and kept, readable by its owner only, in the data folder."""
+    if given := os.environ.get("ASSAY_DEMO_PASSWORD", ""):
+        return given
+    kept = Path(settings.DATA) / "demo_password"
+    if not kept.exists():
+        kept.touch(mode=0o600)
+        kept.write_text("-".join(secrets.token_hex(2) for _ in range(4)))
+    return kept.read_text()
+
+
+def _member(project: Project, username: str, role: Role, password: str | None) -> Membership:
+    user, new = User.objects.get_or_create(username=username, defaults={"is_active": password is not None})
+    if new:
+        user.set_password(password)  # None: nobody can sign in as this one
+        user.save()
+    return Membership.objects.create(project=project, user=user, role=role, number=project.memberships.count() + 1)
+
+
+def _sign_ins(project: Project, password: str) -> list[SignIn]:
+    people = {member.user.username: member for member in project.memberships.exclude(user=None).select_related("user") if member.user}
+    there = [(people[name], role) for name, role in PEOPLE if name in people]
+    return [
+        SignIn(member.user.username, role.label, password if member.user.check_password(password) else None)
+        for member, role in there
+        if member.user
+    ]
+
+
+# ---------------------------------------------------------------- the project
+def _archive() -> None:
+    for project in Project.objects.select_for_update().filter(slug=SLUG):
+        project.slug = f"{SLUG}-{timezone.now():%Y%m%d-%H%M%S}"
+        project.archived_at = timezone.now()
+        project.save()
+
+
+def _make_project(password: str) -> Project:
+    project = Project.objects.create(slug=SLUG, name=NAME, description=ABOUT, seed=SEED)
+    people = {name: _member(project, name, role, password) for name, role in PEOPLE}
+    raters = [_member(project, f"demo-rater-{number}", Role.ANNOTATOR, None) for number in range(1, len(RATERS) + 1)]
+    texts = {text.id: text for text in read_texts()}
+    items = _make_items(project, texts)
+    sample = _draw_sample(project, [items[key].pk for key, text in texts.items() if text.seed], people["bob"])
+    toxicity = create_question(project, presets.TOXICITY, people["bob"].user)
+    naturalness = create_question(project, presets.NATURALNESS, people["bob"].user)
+    create_tasks(toxicity)
+    create_tasks(naturalness, sample)
+    for question in (toxicity, naturalness):
+        _play_votes(question, raters, texts)
+        _play_rulings(question, people["charlie"], texts)
+    _spread_over_time(project)
+    return project
+
+
+def read_texts() -> list[Text]:
+    """The demo's texts, seeds before their variants."""
+    lines = (Path(__file__).parent / "texts.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Text(**json.loads(line)) for line in lines]
+
+
+def _make_items(project: Project, texts: dict[str, Text]) -> dict[str, Item]:
+    """Seeds first, so that their variants can point to them."""
+    made: dict[str, Item] = {}
+    for variants in (False, True):
+        rows = [
+            Item(
+                project=project, kind="text", external_id=text.id, text=text.text, content_hash=text_hash(text.text),
+                origin=made[text.seed] if text.seed else None, metadata=_metadata(text),
+            )
+            for text in texts.values()
+            if bool(text.seed) == variants
+        ]  # fmt: skip
+        made |= {item.external_id: item for item in Item.objects.bulk_create(rows)}
+    return made
+
+
+def _metadata(text: Text) -> dict[str, Any]:
+    known = {"recipe": text.recipe, "transformation": text.transformation, "constraints": text.constraints, "split": text.split}
+    return known | ({"target_model": text.target_model} if text.target_model else {})
+
+
+def _draw_sample(project: Project, population: list[int], by: Membership) -> list[int]:
+    drawn = sorted(random.Random(SEED).sample(population, SAMPLE_SIZE))  # noqa: S311 - to be repeated, not guessed
+    sample = Sample.objects.create(
+        project=project, name="First sample of variants", seed=SEED, size=SAMPLE_SIZE, population=len(population),
+        query={"kind": "text"}, created_by=by.user,
+    )  # fmt: skip
+    share = SAMPLE_SIZE / len(population)
+    SampleItem.objects.bulk_create(SampleItem(sample=sample, item_id=item, probability=share) for item in drawn)
+    return drawn
+
+
+# ---------------------------------------------------------------- simulated people
+def _chance(*what: object) -> float:
+    """A number in [0, 1) that is the same on every machine for the same rater and text."""
+    digest = hashlib.sha256(":".join(map(str, (SEED, *what))).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2**56
+
+
+def _answer(text: Text, question: Question, choices: list[str], who: object, errs: float) -> str:
+    """The expected answer, or, as often as this person errs on such a text, another one."""
+    right: str = text.expect[question.slug]
+    if text.expect["hard"]:
+        errs += ERRS_ON_HARD
+    if _chance(question.slug, text.id, who) >= errs:
+        return right
+    others = [choice for choice in choices if choice != right]
+    return others[int(_chance("which", question.slug, text.id, who) * len(others))]
+
+
+def _seconds(text: Text, question: Question, who: object, median: float) -> float:
+    """A reading time: long tail, longer for hard texts."""
+    spread = math.exp(
+        0.5 * math.sqrt(-2 * math.log(1 - _chance("u", question.slug, text.id, who))) * math.cos(6.283 * _chance("v", text.id, who))
+    )
+    return median * spread * (1.4 if text.expect["hard"] else 1.0)
+
+
+def _play_votes(question: Question, raters: list[Membership], texts: dict[str, Text]) -> None:
+    """Votes of the simulated raters, through the queue, until the wanted share of all votes is in; what they still hold goes back."""
+    left = round(SHARE_VOTED * question.votes_required * question.tasks.count())
+    choices = list(question.choices.values_list("value", flat=True))
+    names = dict(question.project.items.values_list("id", "external_id"))
+    for number in _turns(len(raters), left):
+        rater, (errs, median) = raters[number], RATERS[number]
+        work = queue.next_work(rater, question)
+        if not work:
+            continue
+        text = texts[names[work[0].item_id]]
+        queue.cast_vote(
+            rater,
+            work[0].token,
+            choice=_answer(text, question, choices, number, errs),
+            elapsed_ms=round(1000 * _seconds(text, question, number, median)),
+        )
+    for rater in raters:
+        queue.release(rater, question)
+
+
+def _turns(raters: int, count: int) -> Iterator[int]:
+    """Who votes next: in random order, some more often than others."""
+    draw = random.Random(SEED)  # noqa: S311 - to be repeated, not guessed
+    yield from draw.choices(range(raters), weights=range(2 * raters, raters, -1), k=count)
+
+
+_REASONS = (
+    (RulingReason.AMBIGUOUS, "It can be read both ways; the guideline decides."),
+    (RulingReason.CLEAR_ERROR, ""),
+    (RulingReason.GUIDELINE_GAP, "The guideline does not say whether an insult among friends counts."),
+)
+
+
+def _play_rulings(question: Question, adjudicator: Membership, texts: dict[str, Text]) -> None:
+    """Some disputes ruled by the adjudicator: blind, then with the votes open."""
+    names = dict(question.project.items.values_list("id", "external_id"))
+    for number in range(RULED[question.slug]):
+        dispute = queue.next_dispute(adjudicator, question)
+        if dispute is None:
+            return
+        choice = texts[names[dispute.item_id]].expect[question.slug]
+        queue.rule_blind(adjudicator, dispute.token, choice=choice)
+        reason, note = _REASONS[number % len(_REASONS)]
+        queue.rule(adjudicator, dispute.token, choice=choice, reason=reason, note=note)
+
+
+def _spread_over_time(project: Project) -> None:
+    """Date the simulated votes back over the last hours, and what they settled with them, as if people had worked then.
+
+    The audit trail is not told: it keeps what people change, and nobody changed these.
+    """
+    with pgtrigger.ignore("annotation.GroundTruth:update_update"), connection.cursor() as cursor:
+        cursor.execute(_AGE_VOTES, [project.pk, HOURS])
+        cursor.execute(_AGE_TASKS, [project.pk])
+        cursor.execute(_AGE_TRUTHS, [project.pk])
+
+
+_AGE_VOTES = """
+WITH aged AS (
+    SELECT vote.id, row_number() OVER (ORDER BY vote.id)::float / count(*) OVER () AS place
+    FROM annotation_vote AS vote JOIN annotation_question AS question ON question.id = vote.question_id
+    WHERE question.project_id = %s
+)
+UPDATE annotation_vote AS vote
+SET created_at = vote.created_at - make_interval(mins => (60 * %s * (1 - place) + 70 * sin(place * 12.6))::int)
+FROM aged WHERE aged.id = vote.id
+"""
+_AGE_TASKS = """
+UPDATE annotation_task AS task SET settled_at = last.at
+FROM (SELECT task_id, max(created_at) AS at FROM annotation_vote GROUP BY task_id) AS last, annotation_question AS question
+WHERE last.task_id = task.id AND question.id = task.question_id AND question.project_id = %s
+  AND task.state IN ('agreed', 'disputed')
+"""
+_AGE_TRUTHS = """
+UPDATE annotation_groundtruth AS truth SET created_at = task.settled_at
+FROM annotation_task AS task JOIN annotation_question AS question ON question.id = task.question_id
+WHERE task.id = truth.task_id AND question.project_id = %s AND task.state = 'agreed'
+"""
+
+
+# ---------------------------------------------------------------- the machine
+def _scored(project: Project, by: User | None) -> Scorer | None:
+    """The default text scorer, with every text scored in this process; None when its run was stopped or failed."""
+    scorer, _ = runs.create_scorer(project, "profanity", "profanity", {}, by)
+    run = ScoringRun.objects.filter(scorer=scorer).order_by("id").first() or runs.start_run(scorer, None, by)
+    if run.state in runs.ACTIVE:
+        working.work_on(run.pk, working.Bench("demo", Machine(hub=runs.hub_cache())), seconds=600)
+        run.refresh_from_db()
+    return scorer if run.state == RunState.DONE else None
+
+
+def _compare(researcher: Membership, scorer: Scorer) -> None:
+    if Comparison.objects.filter(project=researcher.project).exists():
+        return
+    toxicity = Question.objects.get(project=researcher.project, slug="toxicity")
+    comparing.create(
+        researcher, name="Toxicity: people and profanity v1", positive=toxicity.choices.get(value="yes"), scorer=scorer,
+        score_name=scorer.score_names[0], threshold=0.5,
+    )  # fmt: skip
