@@ -168,7 +168,7 @@ def cast_vote(
     _require_voter(member)
     if len(comment) > 2000:
         raise Invalid("A comment has at most 2,000 characters.", fields={"comment": f"{len(comment):,} characters."})
-    progress = _one(_LOCK_HELD, token=token, member=member.pk)
+    progress = _one(_LOCK_HELD, token=token, member=member.pk, kind="vote")
     held = _one(_READ_HELD, token=token, member=member.pk, choice=choice) if progress else None
     if progress is None or held is None:
         return _receipt_of_earlier(member, token)
@@ -194,7 +194,7 @@ def abstain(member: Membership, token: uuid.UUID, reason: str) -> list[Work]:
     _require_voter(member)
     if reason not in AbstainReason.values:
         raise Invalid("Say why you abstain.", fields={"reason": f"One of: {', '.join(AbstainReason.values)}."})
-    progress = _one(_LOCK_HELD, token=token, member=member.pk)
+    progress = _one(_LOCK_HELD, token=token, member=member.pk, kind="vote")
     held = _one(_READ_HELD, token=token, member=member.pk, choice="") if progress else None
     if progress is None or held is None:
         earlier = _one("SELECT question_id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s", token=token, member=member.pk)
@@ -214,14 +214,16 @@ def abstain(member: Membership, token: uuid.UUID, reason: str) -> list[Work]:
 @transaction.atomic
 def release(member: Membership, question: Question | None = None) -> int:
     """Give back every task the member holds (of one question, or all); returns how many. Disputes they hold too."""
+    arguments = {"member": member.pk, "question": question and question.pk}
+    _rows(_LOCK_ALL_PROGRESS, **arguments)
     tasks = _rows(
         """
         SELECT task.id FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id
         WHERE lease.member_id = %(member)s AND NOT lease.lapsed AND (%(question)s::bigint IS NULL OR lease.question_id = %(question)s)
         ORDER BY task.id FOR UPDATE OF task
         """,
-        member=member.pk, question=question and question.pk,
-    )  # fmt: skip
+        **arguments,
+    )
     gone = _rows(_RELEASE, member=member.pk, tasks=[row["id"] for row in tasks])
     return len(gone)
 
@@ -395,6 +397,7 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
 @transaction.atomic
 def give_back(member: Membership, token: uuid.UUID) -> None:
     """Return a dispute to the queue. A blind ruling already made stays on record. Unknown or used tokens change nothing."""
+    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")
     _rows(
         "DELETE FROM annotation_lease WHERE token = %(token)s AND member_id = %(member)s AND kind = 'ruling' RETURNING id",
         token=token, member=member.pk,
@@ -578,13 +581,7 @@ def _drop_leases(task_id: int) -> None:
 def _hold_dispute(member: Membership, token: uuid.UUID, choice: str) -> DictRow:
     """The dispute that this token holds, its task locked, with what a ruling of `choice` needs to know."""
     _require_adjudicator(member)
-    _rows(
-        """
-        SELECT id FROM annotation_task
-        WHERE id = (SELECT task_id FROM annotation_lease WHERE token = %(token)s AND member_id = %(member)s AND kind = 'ruling') FOR UPDATE
-        """,
-        token=token, member=member.pk,
-    )  # fmt: skip
+    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")
     held = _one(_READ_DISPUTE, token=token, member=member.pk, choice=choice)
     if held is None:
         raise Missing("You do not hold this dispute any more. It went back to the queue.", code="no_lease")
@@ -722,13 +719,17 @@ _LOCK_PROGRESS = """
     SELECT id, seen_until, rescanned_at, now() AS now FROM annotation_progress
     WHERE member_id = %(member)s AND question_id = %(question)s FOR UPDATE
 """
+_LOCK_ALL_PROGRESS = """
+    SELECT id FROM annotation_progress
+    WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) ORDER BY id FOR UPDATE
+"""
 # Both locks in their order: the inner query is run, and its row locked, before the outer row is.
 _LOCK_HELD = """
     WITH progress AS MATERIALIZED (
         SELECT progress.id, progress.seen_until, progress.rescanned_at, now() AS now, lease.task_id
         FROM annotation_lease AS lease
         JOIN annotation_progress AS progress ON progress.member_id = lease.member_id AND progress.question_id = lease.question_id
-        WHERE lease.token = %(token)s AND lease.member_id = %(member)s AND lease.kind = 'vote' FOR UPDATE OF progress
+        WHERE lease.token = %(token)s AND lease.member_id = %(member)s AND lease.kind = %(kind)s FOR UPDATE OF progress
     )
     SELECT progress.* FROM progress JOIN annotation_task AS task ON task.id = progress.task_id FOR UPDATE OF task
 """

@@ -1,0 +1,239 @@
+"""Many processes on one queue at once, killed at random; then the ten invariants are read off the tables.
+
+Each process is one browser tab: it leases, votes, sends twice, sits on tasks until they run out, votes late, revises,
+abstains, gives back and rules, and writes down what was acknowledged. Every member has two tabs. The clock of leases is
+pushed from outside. A tab that dies by SIGKILL is replaced.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from annotation import queue
+from annotation.errors import Refused
+from annotation.models import Adjudication, GroundTruth, Lease, Membership, Question, Role, Task, TaskState, Vote
+from annotation.resolution import Ballot, resolve
+from tests import cast as make
+
+FORK = multiprocessing.get_context("fork")
+ANNOTATORS = 7
+CHOICES = ["yes", "no"]
+
+
+# ---------------------------------------------------------------- one tab
+class Tab:
+    """What one process does until it is killed or told to stop."""
+
+    def __init__(self, member: Membership, question: Question, seed: int, log: Path) -> None:
+        self.member, self.question = member, question
+        self.dice = random.Random(seed)
+        self.log = log.open("a", buffering=1)
+        self.old_tokens: list[object] = []
+        self.votes: list[int] = []
+
+    def run(self, until: float) -> None:
+        connection.connection = None  # the parent's; its socket must not be closed from here
+        while time.monotonic() < until:
+            try:
+                self.rule() if self.member.role == Role.ADJUDICATOR and self.dice.random() < 0.5 else self.label()
+            except Refused:
+                continue
+            except Exception:
+                self.write("error", detail=traceback.format_exc())
+                os._exit(1)
+        os._exit(0)
+
+    def label(self) -> None:
+        work = queue.next_work(self.member, self.question)
+        if not work:
+            time.sleep(0.02)
+            return
+        token, act = work[0].token, self.dice.random()
+        if act < 0.05:
+            self.old_tokens += [held.token for held in work]
+            time.sleep(0.1)
+        elif act < 0.10 and self.old_tokens:
+            self.vote(self.old_tokens.pop(self.dice.randrange(len(self.old_tokens))))
+        elif act < 0.14:
+            queue.abstain(self.member, token, "cannot_judge")
+        elif act < 0.18:
+            queue.release(self.member, self.question)
+        elif act < 0.28 and self.votes:
+            vote, choice = self.votes[-1], self.choice()
+            self.write("revising", vote=vote, choice=choice)
+            queue.revise_vote(self.member, vote, choice=choice)
+            self.write("revised", vote=vote, choice=choice)
+        else:
+            receipt = self.vote(token)
+            if self.dice.random() < 0.3:
+                again = queue.cast_vote(self.member, token, choice=self.choice())
+                assert again.vote_id == receipt.vote_id, "a second sending made another vote"
+
+    def vote(self, token: object) -> queue.Receipt:
+        receipt = queue.cast_vote(self.member, token, choice=self.choice())
+        self.write("vote", vote=receipt.vote_id, choice=receipt.choice)
+        self.votes.append(receipt.vote_id)
+        return receipt
+
+    def rule(self) -> None:
+        dispute = queue.next_dispute(self.member, self.question)
+        if dispute is None:
+            return
+        if self.dice.random() < 0.2:
+            queue.give_back(self.member, dispute.token)
+            return
+        queue.rule_blind(self.member, dispute.token, choice=self.choice())
+        queue.rule(self.member, dispute.token, choice=self.choice(), reason="ambiguous")
+        self.write("ruling", task=dispute.task_id)
+
+    def choice(self) -> str:
+        return self.dice.choices(CHOICES, [3, 1])[0]
+
+    def write(self, what: str, **fields: object) -> None:
+        self.log.write(json.dumps({"what": what, "member": self.member.pk, **fields}) + "\n")
+
+
+# ---------------------------------------------------------------- the storm
+def storm(question: Question, members: list[Membership], log: Path, *, seconds: float) -> int:
+    """Run two tabs a member for so long, killing and replacing them; returns how many were killed."""
+    until = time.monotonic() + seconds
+    seeds = iter(range(10**9))
+
+    def open_tab(member: Membership) -> Any:
+        process = FORK.Process(target=Tab(member, question, next(seeds), log).run, args=(until,))
+        process.start()
+        return process
+
+    tabs = [(member, open_tab(member)) for member in members for _ in range(2)]
+    try:
+        return _kill_and_replace(tabs, open_tab, until)
+    finally:
+        for _, process in tabs:
+            process.kill()
+
+
+def _kill_and_replace(tabs: list[tuple[Membership, Any]], open_tab: Callable[[Membership], Any], until: float) -> int:
+    dice, killed = random.Random(11), 0
+    while time.monotonic() < until:
+        time.sleep(0.15)
+        place = dice.randrange(len(tabs))
+        member, process = tabs[place]
+        assert process.is_alive() or time.monotonic() > until, "a tab failed by itself; its error is in the log"
+        process.kill()
+        process.join()
+        killed += 1
+        tabs[place] = (member, open_tab(member))
+        with connection.cursor() as cursor:  # time passes for some leases
+            cursor.execute(
+                "UPDATE annotation_lease SET expires_at = now() WHERE id IN "
+                "(SELECT id FROM annotation_lease WHERE NOT lapsed AND random() < 0.15 FOR UPDATE SKIP LOCKED)"
+            )
+    for _, process in tabs:
+        process.join(20)
+        assert process.exitcode == 0, "a tab hung or failed"
+    return killed
+
+
+def read(log: Path) -> list[dict[str, object]]:
+    """Whole lines only: a killed process may leave half of one, which acknowledges nothing."""
+    entries = []
+    for line in log.read_text().splitlines():
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    return entries
+
+
+def drain(question: Question, members: list[Membership]) -> None:
+    """After the storm, people go on in peace until nothing waits."""
+    Lease.objects.update(expires_at="2020-01-01T00:00:00Z")
+    busy = True
+    while busy:
+        busy = False
+        for member in members:
+            for held in queue.next_work(member, question)[:1]:
+                queue.cast_vote(member, held.token, choice="yes")
+                busy = True
+
+
+# ---------------------------------------------------------------- the proof
+def assert_invariants(question: Question) -> None:
+    tasks = list(Task.objects.filter(question=question).prefetch_related("votes__choice", "leases", "truths", "adjudications"))
+    for task in tasks:
+        votes = [vote for vote in task.votes.all() if vote.round == task.round]
+        live = [lease for lease in task.leases.all() if lease.kind == "vote" and not lease.lapsed]
+        current = [truth for truth in task.truths.all() if truth.superseded_at is None]
+        assert (task.vote_count, task.lease_count) == (len(votes), len(live)), f"{task}: counts are off"
+        assert len(votes) + len(live) <= task.votes_required
+        assert len({vote.member_id for vote in votes}) == len(votes)
+        if task.state == TaskState.OPEN:
+            assert len(votes) < task.votes_required, f"{task} is complete and waits"
+            assert task.abstention_count < queue.ABSTENTIONS_TO_DISPUTE
+            assert not current
+        elif task.state == TaskState.AGREED:
+            agreed = resolve(question.policy, [Ballot(vote.choice.value) for vote in votes])
+            assert [truth.choice.value for truth in current] == [agreed.choice]
+        elif task.state == TaskState.DISPUTED:
+            assert not current
+            assert task.abstention_count >= 3 or resolve(question.policy, [Ballot(vote.choice.value) for vote in votes]) is None
+        else:
+            (ruling,) = [ruling for ruling in task.adjudications.all() if ruling.choice_id]
+            assert [truth.choice_id for truth in current] == [ruling.choice_id]
+            assert ruling.member_id not in {vote.member_id for vote in votes}, "an adjudicator ruled on their own vote"
+
+
+def assert_nothing_acknowledged_is_lost(entries: list[dict[str, object]]) -> None:
+    votes = {vote.pk: vote for vote in Vote.objects.select_related("choice")}
+    told: dict[object, set[object]] = {}
+    for entry in entries:
+        if entry["what"] == "vote":
+            told.setdefault(entry["vote"], {entry["choice"]})
+            assert votes[entry["vote"]].member_id == entry["member"]
+        elif entry["what"] == "revising":  # may have been killed between commit and answer
+            told[entry["vote"]].add(entry["choice"])
+        elif entry["what"] == "revised":
+            told[entry["vote"]] = {entry["choice"]}
+        elif entry["what"] == "ruling":
+            assert Task.objects.get(pk=entry["task"]).state == TaskState.ADJUDICATED
+    for vote, choices in told.items():
+        assert vote in votes, "an acknowledged vote is gone"
+        if len(choices) == 1:
+            assert votes[vote].choice.value in choices
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("tasks", "seconds"), [pytest.param(400, 8, id="short"), pytest.param(6000, 90, id="long", marks=pytest.mark.slow)]
+)
+def test_no_storm_of_processes_breaks_the_queue(tmp_path: Path, tasks: int, seconds: float) -> None:
+    project = make.make_project()
+    question = make.make_question(project)
+    make.make_tasks(question, tasks)
+    members = [make.make_member(project, f"annotator{number}", Role.ANNOTATOR) for number in range(ANNOTATORS)]
+    members += [make.make_member(project, f"adjudicator{number}", Role.ADJUDICATOR) for number in range(2)]
+    log = tmp_path / "acknowledged.jsonl"
+
+    killed = storm(question, members, log, seconds=seconds)
+
+    entries = read(log)
+    assert [entry["detail"] for entry in entries if entry["what"] == "error"] == []
+    assert_invariants(question)
+    assert_nothing_acknowledged_is_lost(entries)
+    votes, rulings = Vote.objects.count(), Adjudication.objects.exclude(choice=None).count()
+    assert killed > 10
+    assert votes > 200, "too little happened to prove anything"
+    assert rulings > 0
+    drain(question, members)
+    assert_invariants(question)
+    assert not Task.objects.filter(state=TaskState.OPEN).exists(), "a task is stuck"
+    assert GroundTruth.objects.filter(superseded_at=None).count() == Task.objects.filter(state__in=["agreed", "adjudicated"]).count()
