@@ -3,6 +3,8 @@
 from allauth.account import views as account
 from django.urls import URLPattern, URLResolver, include, path
 
+from config.views import healthz
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", account.login, name="account_login"),
     path("sign-out/", account.logout, name="account_logout"),
@@ -10,4 +12,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("scoring.urls")),
     path("", include("curation.urls")),
     path("api/v1/", include("config.api_urls")),
+    path("healthz", healthz, name="healthz"),
 ]
+handler500 = "config.views.server_error"
