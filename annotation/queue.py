@@ -598,11 +598,11 @@ def _dispute(member: Membership, token: uuid.UUID) -> Dispute:
     votes = None
     if open_votes:
         cast = _rows(_DISPUTE_VOTES, task=row["task_id"])
-        votes = [AnonymousVote(letter=_letter(place), **vote) for place, vote in enumerate(cast)]
+        votes = [AnonymousVote(letter=letter(place), **vote) for place, vote in enumerate(cast)]
     return Dispute(**row, votes=votes)
 
 
-def _letter(place: int) -> str:
+def letter(place: int) -> str:
     """A to Z, then A2 to Z2 and so on."""
     turn, letter = divmod(place, 26)
     return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
