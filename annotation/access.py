@@ -16,7 +16,7 @@ def member(user: Who, project: str) -> Membership:
     """The signed-in person's membership of the project with this slug, whatever the role."""
     found = (
         Membership.objects.select_related("project", "user")
-        .filter(user_id=user.pk, project__slug=project, active=True, project__archived_at=None)
+        .filter(user_id=user.pk or 0, project__slug=project, active=True, project__archived_at=None)
         .first()
     )
     if found is None:
@@ -39,16 +39,24 @@ def researcher(user: Who, project: str) -> Membership:
     return _with_role(member(user, project), Role.RESEARCHER)
 
 
+def person(user: Who) -> User:
+    """Whoever is signed in; what is one's own begins with this."""
+    if not isinstance(user, User):
+        raise Forbidden("Sign in first.")
+    return user
+
+
 def maker(user: Who) -> User:
     """May begin a project: whoever the operator gave that right (`manage.py user add NAME --staff`)."""
-    if not isinstance(user, User) or not user.is_staff:
+    found = person(user)
+    if not found.is_staff:
         raise Forbidden("Projects are begun by people with that right. Ask whoever runs this installation, or use `manage.py project add`.")
-    return user
+    return found
 
 
 def projects(user: Who) -> QuerySet[Project]:
     """The projects that this person is in."""
-    return Project.objects.filter(memberships__user_id=user.pk, memberships__active=True, archived_at=None)
+    return Project.objects.filter(memberships__user_id=user.pk or 0, memberships__active=True, archived_at=None)
 
 
 def question(found: Membership, slug: str) -> Question:

@@ -195,12 +195,14 @@ def _name(member: Membership) -> str:
 # ---------------------------------------------------------------- tokens
 def new_token(user: User) -> tuple[AuthToken, str]:
     """A token that speaks for this person, and its text, which is stored hashed and never shown again."""
-    return AuthToken.objects.create(user)
+    made: tuple[AuthToken, str] = AuthToken.objects.create(user)
+    return made
 
 
 def tokens(user: User) -> QuerySet[AuthToken]:
     """A person's tokens, newest first; `token_key` is the beginning of each."""
-    return AuthToken.objects.filter(user=user).order_by("-created")
+    found: QuerySet[AuthToken] = AuthToken.objects.filter(user=user)
+    return found.order_by("-created")
 
 
 def revoke_token(user: User, key: str) -> None:

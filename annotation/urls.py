@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.views import account, disputes, home, labelling, questions
+from annotation.views import account, disputes, home, labelling, people, questions, tokens
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # one's own pages
@@ -27,4 +27,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("p/<slug:project>/questions/<slug:question>/change/", questions.change, name="question_change"),
     path("p/<slug:project>/questions/<slug:question>/guideline/", questions.guideline, name="question_guideline"),
     path("p/<slug:project>/questions/<slug:question>/active/", questions.active, name="question_active"),
+    # people
+    path("p/<slug:project>/people/", people.listing, name="people"),
+    path("p/<slug:project>/people/<int:number>/", people.person, name="person"),
+    path("p/<slug:project>/audit/", people.trail, name="audit"),
+    path("projects/new/", people.new_project, name="project_new"),
+    path("account/tokens/", tokens.tokens, name="tokens"),
+    path("account/tokens/<slug:key>/revoke/", tokens.revoke, name="token_revoke"),
 ]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import psycopg
 from django.db import connection
@@ -297,4 +297,4 @@ def as_format(name: str) -> Format:
     """Raises Invalid for a format there is not."""
     if name not in FORMATS:
         raise Invalid("There is no such format.", fields={"format": f"One of: {', '.join(FORMATS)}."})
-    return cast(Format, name)
+    return name

@@ -41,7 +41,7 @@ class ProjectShape(serializers.ModelSerializer[Project]):
 
 
 def _mine(request: Request) -> dict[str, dict[int, Membership]]:
-    return {"memberships": {found.project_id: found for found in Membership.objects.filter(user_id=request.user.pk)}}
+    return {"memberships": {found.project_id: found for found in Membership.objects.filter(user=access.person(request.user))}}
 
 
 class Projects(ListAPIView[Project]):

@@ -1,18 +1,13 @@
 """Your own tokens: made here, shown once, ended here."""
 
-from typing import TYPE_CHECKING, cast
-
 from drf_spectacular.utils import extend_schema
 from knox.models import AuthToken
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import people
+from annotation import access, people
 from annotation.api.fields import View
-
-if TYPE_CHECKING:
-    from annotation.models import User
 
 
 class TokenShape(serializers.Serializer[AuthToken]):
@@ -35,12 +30,12 @@ class Tokens(View):
     @extend_schema(operation_id="tokens", tags=["tokens"], responses=TokenShape(many=True))
     def get(self, request: Request) -> Response:
         """Your tokens, newest first."""
-        return Response(TokenShape(people.tokens(cast("User", request.user)), many=True).data)
+        return Response(TokenShape(people.tokens(access.person(request.user)), many=True).data)
 
     @extend_schema(operation_id="token_add", tags=["tokens"], request=None, responses={201: NewTokenShape})
     def post(self, request: Request) -> Response:
         """Make a token that speaks for you."""
-        token, text = people.new_token(cast("User", request.user))
+        token, text = people.new_token(access.person(request.user))
         return Response({"key": token.token_key, "token": text}, status=status.HTTP_201_CREATED)
 
 
@@ -48,5 +43,5 @@ class Token(View):
     @extend_schema(operation_id="token_revoke", tags=["tokens"], responses={204: None})
     def delete(self, request: Request, key: str) -> Response:
         """End one of your tokens at once."""
-        people.revoke_token(cast("User", request.user), key)
+        people.revoke_token(access.person(request.user), key)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -109,7 +109,7 @@ class AnswerShape(serializers.Serializer[queue.Answer]):
     item_id = serializers.IntegerField()
     question = serializers.CharField(source="question_slug")
     choice = serializers.CharField(allow_blank=True)
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment] - a field of ours, not the label of one
     tags = serializers.ListField(child=serializers.CharField())
     comment = serializers.CharField(allow_blank=True)
     at = serializers.DateTimeField()
@@ -194,7 +194,7 @@ class Answers(View):
         member = access.voter(request.user, project)
         asked = read_query(AnswersQuery, request)
         found = queue.last_answers(member, question_or_none(member, asked["question"]), asked["limit"])
-        return Response(AnswerShape(found, many=True).data)
+        return Response([AnswerShape(answer).data for answer in found])
 
 
 class Progress(View):

@@ -1,0 +1,97 @@
+"""Who is in a project and what they may do, the project itself, and the trail of what was changed."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation import access, audit, people
+from annotation.errors import Invalid, Refused
+from annotation.models import Membership
+
+
+@never_cache
+@sensitive_variables("added")
+@require_http_methods(["GET", "POST"])
+def listing(request: HttpRequest, project: str) -> HttpResponse:
+    """Everyone in the project; POST adds someone. A new account's password is on the answer to that, and nowhere else."""
+    member = access.researcher(request.user, project)
+    if request.method == "GET":
+        return _people(request, member)
+    form = {name: request.POST.get(name, "").strip() for name in ("username", "role", "account")}
+    try:
+        added = people.add_member(member.project, form["username"], form["role"], new_account=form["account"] == "new")
+    except Refused as error:
+        return _people(request, member, status=422, form=form, errors=error.fields, problem=error.message)
+    if added.password:
+        return _people(request, member, added=added)
+    messages.success(request, f"{form['username']} is in, as {added.member.pseudonym}.")
+    return redirect("people", project)
+
+
+def _people(request: HttpRequest, member: Membership, status: int = 200, **context: object) -> HttpResponse:
+    raters, their_votes = people.raters(member.project)
+    shown = {
+        "member": member, "here": "people", "members": people.members(member.project), "roles": people.PEOPLE,
+        "raters": raters, "rater_votes": their_votes, **context,
+    }  # fmt: skip
+    return render(request, "annotation/people.html", shown, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+def person(request: HttpRequest, project: str, number: int) -> HttpResponse:
+    """One person's part in the project. POST: `do` is role (with `role`), leave or return."""
+    member = access.researcher(request.user, project)
+    problem = ""
+    if request.method == "POST":
+        try:
+            done = _do(member, number, request.POST.get("do", ""), request.POST.get("role", ""))
+        except (Invalid, Refused) as error:
+            if error.status == 404:
+                raise
+            problem = error.message
+        else:
+            messages.success(request, done)
+            mine = member.number == number
+            return redirect("home") if mine else redirect("people", project)
+    found = people.members(member.project).filter(number=number).first() or people.find(member.project, number)
+    context = {"member": member, "here": "people", "person": found, "roles": people.PEOPLE, "problem": problem}
+    return render(request, "annotation/people_person.html", context, status=422 if problem else 200)
+
+
+def _do(member: Membership, number: int, do: str, role: str) -> str:
+    if do == "role":
+        changed = people.change_role(member.project, number, role)
+        return f"{changed.user} is {changed.get_role_display()} now."
+    if do == "leave":
+        return f"{people.deactivate(member.project, number).user} is no longer in this project. Their votes stay."
+    if do == "return":
+        return f"{people.reactivate(member.project, number).user} is in again."
+    raise Invalid("Say what to do: change the role, end their part, or let them in again.")
+
+
+@require_GET
+def trail(request: HttpRequest, project: str) -> HttpResponse:
+    """Who changed what in the project, newest first."""
+    member = access.researcher(request.user, project)
+    kind = request.GET.get("kind", audit.SETTINGS)
+    found = audit.trail(member.project, kind, request.GET.get("before", ""))
+    context = {"member": member, "here": "people", "trail": found, "kind": kind, "kinds": [audit.SETTINGS, *audit.MANY]}
+    return render(request, "annotation/people_audit.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def new_project(request: HttpRequest) -> HttpResponse:
+    """Begin a project, as its first researcher."""
+    founder = access.maker(request.user)
+    if request.method == "GET":
+        return render(request, "annotation/people_project_new.html", {"form": {}})
+    form = {name: request.POST.get(name, "").strip() for name in ("slug", "name")}
+    try:
+        project = people.add_project(form["slug"], form["name"], founder=founder)
+    except Invalid as error:
+        context = {"form": form, "errors": error.fields, "problem": error.message}
+        return render(request, "annotation/people_project_new.html", context, status=422)
+    return redirect("overview", project.slug)
