@@ -3,15 +3,16 @@
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access, queue
-from annotation.errors import Conflict, Invalid, Refused
+from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import Membership, Question, Role, RulingReason
+from annotation.models import Membership, Question, Role, RulingReason, TagUse
 from annotation.views.labelling import LONG_TEXT, question_of, tags_for, token_of
 
 
@@ -20,8 +21,9 @@ def disputes(request: HttpRequest, project: str) -> HttpResponse:
     """The questions of a project with how many disputes wait and are ruled on."""
     member = access.adjudicator(request.user, project)
     rows = [(question, *queue.dispute_counts(question)) for question in member.project.questions.order_by("pk")]
-    template = "annotation/disputes.html" if member.role == Role.RESEARCHER else "annotation/disputes_plain.html"
-    return render(request, template, {"member": member, "here": "disputes", "rows": rows, "researcher": member.role == Role.RESEARCHER})
+    researcher = member.role == Role.RESEARCHER
+    layout = "shell.html" if researcher else "plain.html"
+    return render(request, "annotation/disputes.html", {"member": member, "here": "disputes", "rows": rows, "researcher": researcher, "layout": layout})
 
 
 @never_cache
@@ -32,35 +34,41 @@ def dispute(request: HttpRequest, project: str, question: str) -> HttpResponse:
     asked = question_of(member, question)
     if request.method == "GET":
         return _page(request, member, asked)
+    wants_json = request.headers.get("Accept", "").startswith("application/json")
     try:
-        return _do(request, member, asked)
-    except (Invalid, Conflict) as error:
+        done, leads_to = _do(request.POST, member, asked)
+    except (Invalid, Conflict, Missing) as error:
+        if wants_json:
+            raise
         return _page(request, member, asked, error=error)
+    if done:
+        messages.success(request, done)
+    return JsonResponse({"next": leads_to}) if wants_json else redirect(leads_to)
 
 
-def _do(request: HttpRequest, member: Membership, question: Question) -> HttpResponse:
-    post, token = request.POST, token_of(request.POST)
-    action = post.get("do", "rule")
+def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, str]:
+    """What to say about it, and where it leads."""
+    token, action, choice = token_of(post), post.get("do", ""), post.get("choice", "")
+    here = reverse("dispute", args=[member.project.slug, question.slug])
+    tags = tags_for(question, choice, post.getlist("tag"))
     if action == "back":
         queue.give_back(member, token)
-        messages.success(request, "Given back. It waits for another adjudicator or for you, later.")
-        return redirect("disputes", member.project.slug)
-    choice = post.get("choice", "")
-    tags = tags_for(question, choice, post.getlist("tag"))
+        return "Given back. It waits for an adjudicator again.", reverse("disputes", args=[member.project.slug])
     if action == "blind":
         queue.rule_blind(member, token, choice=choice, tags=tags)
-    else:
-        queue.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
-        messages.success(request, "Ruled. It is ground truth now.")
-    return redirect("dispute", member.project.slug, question.slug)
+        return "", here
+    queue.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
+    return "Ruled. It is ground truth now.", here
 
 
 def _page(request: HttpRequest, member: Membership, question: Question, *, error: Refused | None = None) -> HttpResponse:
     """With an error, what was chosen and typed is shown again."""
     held = queue.next_dispute(member, question)
     waiting, ruled = queue.dispute_counts(question)
-    said = request.POST if error else {}
-    chosen, tags = (said.get("choice", ""), request.POST.getlist("tag")) if error else ("", [])
+    # What was chosen belongs to the dispute it was chosen for; a note is shown again either way, to be copied.
+    post = request.POST
+    same = bool(error and held and post.get("token") == str(held.token))
+    chosen, tags = (post.get("choice", ""), post.getlist("tag")) if same else ("", [])
     if held and held.blind_choice and not chosen:
         chosen, tags = held.blind_choice, held.blind_tags
     choices = list(question.choices.all())
@@ -70,26 +78,35 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
         "member": member,
         "question": question,
         "dispute": held,
-        "letters": [chr(ord("A") + n % 26) for n in range(held.vote_count)] if held else [],
+        "letters": [queue.letter(place) for place in range(held.vote_count)] if held else [],
         "open": bool(held and held.votes is not None),
         "long": bool(held and held.text and len(held.text) > LONG_TEXT),
         "choices": choices,
         "tags": list(question.tags.all()),
-        "takes_tags": any(choice.tag_use != "none" for choice in choices),
-        "tag_labels": {tag.value: tag.label for tag in question.tags.all()},
+        "takes_tags": any(choice.tag_use != TagUse.NONE for choice in choices),
+        "votes": _votes_with_labels(held, question),
+        "place": f"Disputes, {question.title}",
         "blind_label": labels.get(held.blind_choice or "", "") if held else "",
         "chosen": chosen,
         "chosen_label": labels.get(chosen, ""),
         "chosen_tags": tags,
         "reasons": RulingReason.choices,
-        "reason": said.get("reason", ""),
-        "note": said.get("note", ""),
+        "reason": post.get("reason", "") if same else "",
+        "note": post.get("note", "") if same or not held else "",
+        "lost_note": "" if same else post.get("note", ""),
         "guideline": guideline,
         "guideline_html": as_html(guideline.body) if guideline else "",
         "waiting": waiting,
         "ruled": ruled,
+        "all": waiting + ruled,
         "researcher": member.role == Role.RESEARCHER,
         "error": error,
     }
     status = 200 if error is None else 422 if isinstance(error, Invalid) else error.status
     return render(request, "annotation/dispute.html", context, status=status)
+
+
+def _votes_with_labels(held: queue.Dispute | None, question: Question) -> list[dict[str, Any]]:
+    labels = dict(question.tags.values_list("value", "label"))
+    votes = held.votes or [] if held else []
+    return [{"letter": one.letter, "label": one.label, "comment": one.comment, "tags": [labels.get(tag, tag) for tag in one.tags]} for one in votes]

@@ -145,7 +145,7 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
     here = reverse("label", args=[member.project.slug, question.slug])
     try:
         done = _do_by_form(post, member, question)
-    except (Invalid, Conflict) as error:
+    except (Invalid, Conflict, Missing) as error:
         said = {
             "value": post.get("choice", ""),
             "choice": _label_of(question, post.get("choice", "")),

@@ -1,22 +1,26 @@
 """Labelling in a real browser, as an annotator does it."""
 
+from collections.abc import Callable
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.models import Vote
-from tests.cast import Cast, make_question, make_tasks
+from annotation.models import Abstention, Flag, Item, Question, Vote
+from annotation.tasks import create_tasks
+from tests.cast import PASSWORD, Cast, make_items, make_question, make_tasks
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+Open = Callable[..., Page]
 
 
 @pytest.fixture
-def toxicity(cast: Cast):
+def toxicity(cast: Cast) -> Question:
     question = make_question(cast.project)
     make_tasks(question, 12)
     return question
 
 
-def open_page(page: Page, question) -> None:
+def label_page(page: Page, question: Question) -> None:
     page.goto(f"/p/study/label/{question.slug}/")
     expect(page.locator("#task")).to_have_attribute("data-state", "work")
 
@@ -33,14 +37,345 @@ def answer(page: Page, key: str, words: str) -> None:
     expect(page.locator("#status")).to_contain_text(words)
 
 
-def test_five_texts_are_labelled_by_keys_alone_one_request_each(cast: Cast, toxicity, browser_page) -> None:
+def answers() -> list[str]:
+    return list(Vote.objects.order_by("id").values_list("choice__value", flat=True))
+
+
+def kept(page: Page) -> list[str]:
+    """The keys of what this browser still keeps."""
+    return [key for key in page.evaluate("Object.keys(localStorage)") if key.startswith("assay:")]
+
+
+def test_five_texts_are_labelled_by_keys_alone_one_request_each(cast: Cast, toxicity: Question, browser_page: Open) -> None:
     page = browser_page(cast.alice)
-    open_page(page, toxicity)
+    label_page(page, toxicity)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     for key, word in zip("ynyny", ("Yes", "No", "Yes", "No", "Yes"), strict=True):
         answer(page, key, f"Saved: {word}")
     assert len(requests) == 5
-    assert list(Vote.objects.order_by("id").values_list("choice__value", flat=True)) == ["yes", "no", "yes", "no", "yes"]
+    assert answers() == ["yes", "no", "yes", "no", "yes"]
     assert all(vote.elapsed_ms is not None and vote.elapsed_ms < 60_000 for vote in Vote.objects.all())
-    assert page.evaluate("Object.keys(localStorage)") == []
+    assert kept(page) == []
+
+
+def test_the_next_text_is_there_before_the_server_has_answered(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    page.route("**/vote/", lambda route: None)  # the server never answers
+    page.keyboard.press("y")
+    assert item(page) != first
+    assert page.evaluate("document.activeElement.id") == "item"
+
+
+def test_keys_do_nothing_in_a_field_with_a_modifier_on_repeat_or_switched_off(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.keyboard.press("c")
+    page.keyboard.type("yes, any of these")
+    page.locator("#item").focus()
+    page.keyboard.press("Control+y")
+    page.keyboard.press("Shift+Y")
+    page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', code: 'KeyY', repeat: true, bubbles: true}))")
+    page.keyboard.press("Shift+?")
+    with page.expect_response("**/account/keys/"):
+        page.get_by_label("Answer by single keys").uncheck()
+    page.keyboard.press("Shift+?")
+    page.keyboard.press("y")
+    assert answers() == []
+    page.reload()
+    page.keyboard.press("y")
+    page.get_by_role("button", name="No", exact=True).click()
+    expect(page.locator("#status")).to_contain_text("Saved: No")
+    assert answers() == ["no"]
+
+
+def test_undo_opens_the_last_answers_one_by_one_and_they_can_be_changed(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    answer(page, "y", "Saved: Yes")
+    answer(page, "y", "Saved: Yes")
+    current = item(page)
+    page.keyboard.press("z")
+    expect(page.locator("#again")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator("#item-id")).to_have_text(first)
+    expect(page.locator(".choice[value=yes]")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("n")
+    expect(page.locator("#status")).to_contain_text("Changed: No")
+    expect(page.locator("#item-id")).to_have_text(current)
+    assert answers() == ["no", "yes"]
+    page.keyboard.press("z")
+    expect(page.locator("#again")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#item-id")).to_have_text(current)
+    assert answers() == ["no", "yes"]
+
+
+def test_an_answer_is_changed_from_the_home_page_too(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    answer(page, "y", "Saved: Yes")
+    page.keyboard.press("p")
+    page.get_by_role("link", name=f"Change your answer for item {first}").click()
+    expect(page.locator("#item-id")).to_have_text(first)
+    page.keyboard.press("n")
+    expect(page.locator("#status")).to_contain_text("Changed: No")
+    assert answers() == ["no"]
+
+
+def test_abstaining_takes_two_keys_and_gives_a_reason(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    page.keyboard.press("a")
+    answer(page, "3", "Abstained")
+    given = Abstention.objects.get()
+    assert (str(given.task.item_id), given.reason) == (first, "distressing")
+
+
+def test_a_flag_carries_a_reason_and_a_note_and_leaves_the_text_to_be_answered(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    page.keyboard.press("f")
+    page.keyboard.press("2")
+    page.locator("#note").fill("It names my neighbour.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#status")).to_contain_text("Flagged")
+    assert item(page) == first
+    assert Flag.objects.get().note == "It names my neighbour."
+    answer(page, "y", "Saved: Yes")
+
+
+def test_possibly_illegal_takes_the_text_away_at_once(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    page.keyboard.press("f")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#item-id")).not_to_have_text(first)
+    assert Item.objects.get(pk=int(first)).quarantined
+
+
+def test_a_comment_survives_reload_and_escape_and_goes_with_the_answer(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.keyboard.press("c")
+    page.keyboard.type("The 1 looks like a disguise.")
+    page.reload()
+    expect(page.locator("#comment")).to_have_value("The 1 looks like a disguise.")
+    page.locator("#comment").focus()
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/hidden/**")
+    page.get_by_role("link", name="Show it again").click()
+    expect(page.locator("#comment")).to_have_value("The 1 looks like a disguise.")
+    page.locator("#comment").press("Control+Enter")
+    answer(page, "y", "Saved: Yes")
+    assert Vote.objects.get().comment == "The 1 looks like a disguise."
+    assert kept(page) == []
+
+
+def test_tags_follow_the_choice_that_needs_them(cast: Cast, browser_page: Open) -> None:
+    question = make_question(cast.project, "harm", choices="harmful safe", tags="violence hate")
+    make_tasks(question, 4)
+    page = browser_page(cast.alice)
+    label_page(page, question)
+    page.keyboard.press("h")
+    page.keyboard.press("Enter")
+    expect(page.locator("#tags-error")).to_be_visible()
+    page.keyboard.press("2")
+    answer(page, "Enter", "Saved: Harmful")
+    answer(page, "s", "Saved: Safe")
+    assert list(Vote.objects.order_by("id").values_list("choice__value", "tags")) == [("harmful", ["hate"]), ("safe", [])]
+
+
+def test_the_seed_shows_on_request_only(cast: Cast, browser_page: Open) -> None:
+    question = make_question(cast.project, "naturalness", choices="yes no unsure", shows_origin=True)
+    seed = make_items(cast.project, 1)[0]
+    derived = make_items(cast.project, 1, start=1, origin=seed)
+    create_tasks(question, [one.pk for one in derived])
+    page = browser_page(cast.alice)
+    label_page(page, question)
+    expect(page.get_by_text(seed.text)).to_be_hidden()
+    page.keyboard.press("s")
+    expect(page.get_by_text(seed.text)).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("#nothing")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("Saved: Unsure")
+
+
+# ---------------------------------------------------------------- nothing is lost
+def test_an_answer_given_offline_is_kept_and_sent_when_the_connection_returns(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.context.set_offline(True)
+    page.keyboard.press("y")
+    expect(page.get_by_text("Not sent yet.")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.locator("#task")).to_have_attribute("data-state", "waiting")
+    assert len(kept(page)) == 2
+    assert "mild text" not in page.evaluate("JSON.stringify(localStorage)")
+    page.context.set_offline(False)
+    expect(page.locator("#task")).to_have_attribute("data-state", "work")
+    expect(page.get_by_text("Not sent yet.")).to_be_hidden()
+    assert answers() == ["yes", "no"]
+    assert kept(page) == []
+
+
+def test_an_answer_given_after_the_session_ended_is_sent_after_signing_in_again(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.keyboard.press("c")
+    page.keyboard.type("Kept across the sign-in.")
+    page.locator("#comment").press("Control+Enter")
+    page.context.clear_cookies()
+    page.keyboard.press("y")
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    page.get_by_role("link", name="Sign in again").click()
+    page.get_by_label("User name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#status")).to_contain_text("Saved: Yes")
+    assert [(vote.choice.value, vote.comment) for vote in Vote.objects.all()] == [("yes", "Kept across the sign-in.")]
+    assert kept(page) == []
+
+
+def test_what_one_person_could_not_send_never_goes_out_in_anothers_name(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.context.clear_cookies()
+    page.keyboard.press("y")
+    page.get_by_role("link", name="Sign in again").click()
+    page.get_by_label("User name").fill("dave")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#task")).to_have_attribute("data-state", "work")
+    answer(page, "n", "Saved: No")
+    assert [(vote.member, vote.choice.value) for vote in Vote.objects.all()] == [(cast.dave, "no")]
+    assert len(kept(page)) == 1
+
+
+def test_a_failing_server_is_tried_again(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.route("**/vote/", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1)
+    page.keyboard.press("y")
+    expect(page.get_by_text("Not sent yet.")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("Saved: Yes")
+    assert answers() == ["yes"]
+
+
+def test_a_response_that_got_lost_does_not_make_a_second_vote(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+
+    def lose(route: object) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/vote/", lose, times=1)
+    page.keyboard.press("y")
+    expect(page.get_by_text("Not sent yet.")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("Saved: Yes")
+    assert answers() == ["yes"]
+
+
+def test_a_late_vote_is_refused_with_the_text_kept(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.keyboard.press("c")
+    page.keyboard.type("Worth keeping.")
+    page.locator("#comment").press("Control+Enter")
+    cast.alice.leases.all().delete()
+    # The counter is the queue's: take the slots back as it would.
+    toxicity.tasks.update(lease_count=0)
+    page.keyboard.press("y")
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("Not taken.")
+    expect(notice).to_contain_text("Worth keeping.")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("Worth keeping.")
+    page.get_by_role("button", name="Put away").click()
+    assert kept(page) == []
+
+
+def test_two_tabs_of_one_person_make_one_vote_and_say_so(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    one = browser_page(cast.alice)
+    label_page(one, toxicity)
+    two = one.context.new_page()
+    label_page(two, toxicity)
+    assert item(one) == item(two)
+    answer(one, "y", "Saved: Yes")
+    two.keyboard.press("n")
+    expect(two.locator("#status")).to_contain_text("You had already answered this one elsewhere: Yes")
+    assert answers() == ["yes"]
+
+
+# ---------------------------------------------------------------- the way out
+def test_escape_hides_everything_and_back_shows_nothing(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    page.goto("/")
+    page.get_by_role("link", name="Start with Toxicity").click()
+    expect(page.locator("#task")).to_have_attribute("data-state", "work")
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/hidden/**")
+    assert page.title() == "Assay"
+    expect(page.get_by_role("heading", name="Everything is hidden")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Everything is hidden")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Your work")).to_be_visible()
+
+
+def test_back_over_an_older_content_page_leads_to_hidden_again(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    answer(page, "y", "Saved: Yes")
+    vote = Vote.objects.get()
+    page.goto(f"/p/study/label/toxicity/?answer={vote.pk}")
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/hidden/**")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Everything is hidden")).to_be_visible()
+    page.get_by_role("link", name="Show it again").click()
+    expect(page.locator("#item-id")).to_have_text(str(vote.task.item_id))
+
+
+# ---------------------------------------------------------------- other hands
+def test_a_phone_labels_with_taps(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice, width=390)
+    label_page(page, toxicity)
+    before = item(page)
+    page.get_by_role("button", name="No", exact=True).tap()
+    expect(page.locator("#item-id")).not_to_have_text(before)
+    expect(page.locator("#status")).to_contain_text("Saved: No")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_double_click_answers_once(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.get_by_role("button", name="Yes", exact=True).dblclick()
+    expect(page.locator("#status")).to_contain_text("Saved: Yes")
+    page.wait_for_timeout(200)
+    assert answers() == ["yes"]
+
+
+def test_without_script_every_step_works_by_forms(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice, script=False)
+    page.goto("/p/study/label/toxicity/")
+    page.locator("#comment").fill("No script here.")
+    page.get_by_role("button", name="Yes", exact=True).click()
+    expect(page.locator("#status")).to_have_text("Saved: Yes")
+    page.get_by_role("link", name="Undo").click()
+    page.get_by_role("button", name="No", exact=True).click()
+    expect(page.locator("#status")).to_have_text("Saved: No")
+    page.get_by_label("Too distressing").check()
+    page.get_by_role("button", name="Abstain").click()
+    expect(page.locator("#status")).to_have_text("Abstained")
+    assert [(vote.choice.value, vote.comment) for vote in Vote.objects.all()] == [("no", "No script here.")]

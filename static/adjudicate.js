@@ -1,0 +1,144 @@
+// A ruling: keys, the draft that survives reload and Esc, and a sending that never loses what was typed.
+(() => {
+  "use strict";
+  const { singleKey, inText } = window.assay;
+  const $ = (id) => document.getElementById(id);
+  const court = document.querySelector(".court");
+  const form = $("ruling");
+  const CHOICES = "[name=choice]";
+  const togglePop = (id) => $(id).togglePopover();
+  const shared = { g: () => togglePop("guideline"), "?": () => togglePop("keys"), p: () => { document.querySelector("a[data-break]").click(); } };
+
+  if (!form) {
+    document.addEventListener("keydown", (event) => { shared[singleKey(event)]?.(); });
+    return;
+  }
+  const blind = form.elements.do?.value === "blind";
+  const choices = [...form.querySelectorAll(CHOICES)];
+  const boxes = [...form.querySelectorAll("[name=tag]")];
+  const reasons = [...form.querySelectorAll("[name=reason]")];
+  const note = $("note");
+  let opened = null; // in the blind step: the choice whose tags are open
+
+  // ---------------------------------------------------------------- the draft, by the hold's token
+  const KEY = `assay:ruling:${document.body.dataset.person}:${court.dataset.token}:${blind ? "blind" : "open"}`;
+  const picked = (inputs) => inputs.filter((input) => input.checked).map((input) => input.value);
+  const keepDraft = () => localStorage.setItem(KEY, JSON.stringify({ choice: picked(choices)[0] ?? null, tags: picked(boxes), reason: picked(reasons)[0] ?? null, note: note?.value ?? "", at: Date.now() }));
+  const readDraft = () => { try { return JSON.parse(localStorage.getItem(KEY)); } catch { return null; } };
+  const forgetOldDrafts = () => {
+    for (const key of Object.keys(localStorage).filter((one) => one.startsWith("assay:ruling:"))) {
+      let at = 0;
+      try { at = JSON.parse(localStorage.getItem(key)).at; } catch { /* not ours to keep */ }
+      if (!(Date.now() - at < 2 * 86400000)) localStorage.removeItem(key);
+    }
+  };
+
+  // ---------------------------------------------------------------- showing
+  const chosen = () => opened ?? choices.find((choice) => choice.checked) ?? null;
+  const show = () => {
+    const choice = chosen();
+    $("tags")?.toggleAttribute("data-closed", !choice || choice.dataset.tags === "none");
+    if (blind) for (const button of choices) { if (button === opened) button.setAttribute("aria-pressed", "true"); else button.removeAttribute("aria-pressed"); }
+    if (blind) return;
+    const label = $("confirm").querySelector("span");
+    label.textContent = label.textContent.split(":")[0] + (choice ? `: ${choice.dataset.label}` : "");
+    $("note-label").textContent = picked(reasons)[0] === "guideline_gap" ? "What must the guideline learn?" : "Note";
+  };
+  const notice = (kind, strong, words, link) => {
+    const box = document.createElement("div");
+    box.className = `notice notice--${kind}`;
+    const text = document.createElement("p");
+    const b = document.createElement("b");
+    b.append(strong);
+    text.append(b, ` ${words} `);
+    if (link) { const a = document.createElement("a"); a.href = link; a.append("Sign in again"); text.append(a); }
+    box.append(text);
+    $("notices").replaceChildren(box);
+    box.scrollIntoView({ block: "nearest" });
+  };
+
+  // ---------------------------------------------------------------- sending
+  let sending = false;
+  let again = null;
+  const send = async (action, choice) => {
+    if (sending) return;
+    sending = true;
+    again = null;
+    const body = new FormData(form);
+    body.set("do", action);
+    if (choice) body.set("choice", choice.value);
+    body.set("csrfmiddlewaretoken", document.cookie.match(/(?:^|; )assay_csrf=([^;]*)/)?.[1] ?? "");
+    let response = null;
+    try {
+      response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" }, redirect: "manual", signal: AbortSignal.timeout(15000) });
+    } catch { /* below */ }
+    sending = false;
+    const data = response && response.type !== "opaqueredirect" ? await response.json().catch(() => null) : null;
+    if (response?.ok && data) { localStorage.removeItem(KEY); location.replace(data.next); return; }
+    if (data?.message) { notice("danger", "Not taken.", [data.message, ...Object.values(data.fields ?? {})].join(" ")); return; }
+    if (response && (response.type === "opaqueredirect" || response.status === 401 || response.status === 403)) {
+      notice("warn", "Not sent yet.", "You are signed out. Your ruling is kept here.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
+      return;
+    }
+    again = () => send(action, choice);
+    notice("warn", "Not sent yet.", "The connection dropped. Your ruling is kept here and goes out by itself.");
+    setTimeout(() => again?.(), 5000);
+  };
+  window.addEventListener("online", () => again?.());
+
+  const pick = (choice) => {
+    if (!blind) { choice.checked = true; keepDraft(); show(); return; }
+    if (choice.dataset.tags === "none") { send("blind", choice); return; }
+    opened = choice;
+    show();
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const by = event.submitter;
+    if (by?.id === "back") send("back");
+    else if (by?.matches(CHOICES)) pick(by);
+    else if (by?.id === "confirm") send("rule");
+  });
+  $("send")?.addEventListener("click", () => send("blind", opened));
+  form.addEventListener("input", () => { keepDraft(); show(); });
+  const setSeed = () => {
+    const closed = $("seed").toggleAttribute("data-closed");
+    $("seed-button").setAttribute("aria-expanded", String(!closed));
+    $("seed-button").querySelector("span").textContent = closed ? "Show seed" : "Hide seed";
+  };
+  $("seed-button")?.addEventListener("click", setSeed);
+
+  // ---------------------------------------------------------------- keys
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.ctrlKey && !blind) { event.preventDefault(); form.requestSubmit($("confirm")); return; }
+    const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
+    if (digit && event.shiftKey && !event.repeat && !event.ctrlKey && !event.altKey && !event.metaKey && !inText(event.target) && "singleKeysOn" in document.body.dataset) {
+      const reason = reasons[Number(digit) - 1];
+      if (reason) { reason.checked = true; keepDraft(); show(); event.preventDefault(); }
+      return;
+    }
+    const key = singleKey(event);
+    if (key === null || (document.querySelector(":popover-open") && key !== "?" && key !== "g")) return;
+    const choice = choices.find((one) => one.dataset.key === key);
+    const box = $("tags") && !("closed" in $("tags").dataset) && boxes.find((one) => one.dataset.key === key);
+    if (box) { box.checked = !box.checked; keepDraft(); show(); }
+    else if (choice) pick(choice);
+    else if (key === "enter" && opened && !event.target.closest("button, a, summary")) send("blind", opened);
+    else if (key === "a") send("back");
+    else if (key === "c" && note) note.focus();
+    else if (key === "s" && $("seed")) setSeed();
+    else if (shared[key]) shared[key]();
+    else return;
+    event.preventDefault();
+  });
+
+  forgetOldDrafts();
+  const draft = readDraft();
+  if (draft) {
+    const restore = (inputs, values) => { if (values.length) for (const input of inputs) input.checked = values.includes(input.value); };
+    restore(boxes, draft.tags);
+    if (!blind) { restore(choices, draft.choice ? [draft.choice] : []); restore(reasons, draft.reason ? [draft.reason] : []); }
+    if (note && !note.value) note.value = draft.note;
+  }
+  show();
+})();
