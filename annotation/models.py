@@ -7,6 +7,7 @@ enters these tables.
 import pghistory
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -139,13 +140,14 @@ class Membership(models.Model):
 class Item(models.Model):
     """The thing judged. `origin` is the item it was derived from: a text's seed, an image's prompt."""
 
-    project = models.ForeignKey(Project, models.PROTECT, related_name="items")
+    project = models.ForeignKey(Project, models.PROTECT, related_name="items", db_index=False)  # item_browse begins with it
     kind = models.CharField(max_length=5, choices=Kind)
-    external_id = models.CharField(max_length=200, help_text="The file's id for it, else the file's hash and row.")
+    # Compared by bytes: the same order anywhere, and a third of the cost of an import.
+    external_id = models.CharField(max_length=200, db_collation="C", help_text="The file's id for it, else the file's hash and row.")
     text = models.TextField(null=True)
     media_hash = models.CharField(max_length=64, null=True, help_text="SHA-256 of the stored picture; none when the file is missing.")
     content_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the text in UTF-8, or of the picture.")
-    origin = models.ForeignKey("self", models.PROTECT, null=True, related_name="derived")
+    origin = models.ForeignKey("self", models.PROTECT, null=True, related_name="derived", db_index=False)
     metadata = models.JSONField(default=dict)
     batch = models.UUIDField(null=True, help_text="The import that brought it.")
     quarantined = models.BooleanField(default=False)
@@ -162,7 +164,8 @@ class Item(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "kind", "id"], name="item_browse"),
-            models.Index(fields=["batch"], name="item_batch", condition=Q(batch__isnull=False)),
+            BrinIndex(fields=["batch"], name="item_batch", autosummarize=True),  # the items of an import lie together
+            models.Index(fields=["origin"], name="item_origin", condition=Q(origin__isnull=False)),
         ]
 
     def __str__(self) -> str:

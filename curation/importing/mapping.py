@@ -1,0 +1,219 @@
+"""Which column is what, and what a row must be to become an item."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from django.conf import settings
+
+from annotation.errors import Invalid
+from annotation.models import Kind
+from curation.importing.readers import Block, Problem
+
+ID_LENGTH = 200
+# An item made from a seed or prompt column is known by the prompt's id, or by its text.
+ORIGIN_PREFIX = "origin:"
+
+# What columns are often called, best first.
+USUAL = {
+    "text": ("text", "tweet", "comment", "comment_text", "sentence", "content", "adversarial_text", "perturbed_text", "body", "message", "prompt"),
+    "external_id": ("external_id", "id", "item_id", "row_id", "uid", "uuid", "key", "index", ""),
+    "seed": ("seed", "seed_text", "original", "original_text", "source_text", "origin_text", "prompt_text"),
+    "prompt_id": ("prompt_id", "seed_id"),
+    "origin": ("origin", "origin_id", "parent", "parent_id"),
+}
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Columns by what they hold.
+
+    `seed` holds the text that an item was derived from (for an image, its prompt): rows with the same text, or with the same
+    `prompt_id` where that is mapped, share one origin, unless `seed_per_row`. `origin` instead names an item by its external id.
+    `metadata` is a list of columns; None stands for all that are left.
+    """
+
+    kind: str = Kind.TEXT
+    text: str | None = None
+    external_id: str | None = None
+    seed: str | None = None
+    prompt_id: str | None = None
+    seed_per_row: bool = False
+    origin: str | None = None
+    metadata: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> "Mapping":
+        """From JSON. An empty column name stands for none, except one that the file itself has (pandas writes such an index)."""
+        unknown = sorted(set(given) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise Invalid(f"The mapping has no part called {unknown[0]!r}. It has {', '.join(cls.__dataclass_fields__)}.")
+        for name in ("kind", "text", "external_id", "seed", "prompt_id", "origin"):
+            if not isinstance(given.get(name), (str, type(None))):
+                raise Invalid(f"In the mapping, {name} is the name of one column.", fields={name: "One column's name."})
+        metadata = given.get("metadata")
+        if metadata is not None and not (isinstance(metadata, (list, tuple)) and all(isinstance(name, str) for name in metadata)):
+            raise Invalid("In the mapping, metadata is a list of column names; leave it out for all that are left.", fields={"metadata": "A list."})
+        if not isinstance(given.get("seed_per_row", False), bool):
+            raise Invalid("In the mapping, seed_per_row is true or false.", fields={"seed_per_row": "True or false."})
+        return cls(**{**given, "kind": given.get("kind") or Kind.TEXT, "metadata": None if metadata is None else tuple(metadata)})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "metadata": None if self.metadata is None else list(self.metadata)}
+
+    def checked(self, names: Sequence[str]) -> "Mapping":
+        """Itself, or Invalid when it does not fit a file with these columns."""
+        wrong: dict[str, str] = {}
+        for part in ("text", "external_id", "seed", "prompt_id", "origin"):
+            name = getattr(self, part)
+            if name is not None and name not in names:
+                wrong[part] = f"The file has no column {name!r}."
+        for name in self.metadata or ():
+            if name not in names:
+                wrong["metadata"] = f"The file has no column {name!r}."
+        if self.kind not in Kind.values:
+            wrong["kind"] = "Use text or image."
+        elif self.kind == Kind.TEXT and self.text is None:
+            wrong["text"] = "Say which column holds the text."
+        elif self.kind == Kind.IMAGE and self.text is not None:
+            wrong["text"] = "An image has no text; map a prompt as the seed."
+        if self.origin is not None and (self.seed is not None or self.prompt_id is not None):
+            wrong["origin"] = "Either a column with the origin's text, or one with its id."
+        if self.prompt_id is not None and self.seed is None:
+            wrong["prompt_id"] = "Map the column with the prompt's text too."
+        if wrong:
+            has = ", ".join(repr(name) for name in names[:30])
+            raise Invalid(f"The mapping does not fit the file: {' '.join(wrong.values())} The file has {has}.", fields=wrong)
+        return self
+
+    def metadata_names(self, names: Iterable[str]) -> list[str]:
+        """The columns kept as metadata."""
+        if self.metadata is not None:
+            return list(self.metadata)
+        used = {self.text, self.external_id, self.seed, self.origin}
+        return [name for name in names if name not in used]
+
+
+def guess(names: Sequence[str]) -> Mapping:
+    """The likeliest mapping of these columns: by their names, the text else being the last that nothing else claims."""
+    plain = {_plain(name): name for name in reversed(names)}
+    found = {part: next((plain[usual] for usual in usual_names if usual in plain), None) for part, usual_names in USUAL.items()}
+    if found["text"] is None and names:
+        claimed = set(found.values())
+        found["text"] = next((name for name in reversed(names) if name not in claimed), names[-1])
+        found = {part: None if part != "text" and name == found["text"] else name for part, name in found.items()}
+    if found["seed"] is None:
+        found["prompt_id"] = None
+    else:
+        found["origin"] = None
+    return Mapping(**found)  # type: ignore[arg-type]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+# ---------------------------------------------------------------- rows
+COLUMNS = ("row", "external_id", "text", "content_hash", "metadata", "origin_key", "origin_text")
+
+
+def rows(block: Block, mapping: Mapping, names: Sequence[str], file_hash: str) -> tuple[pa.RecordBatch, list[Problem]]:
+    """A block as rows ready to store, by COLUMNS, and what was wrong with the rows that are left out.
+
+    `content_hash` is hexadecimal as PostgreSQL reads it, and empty for an image without a file.
+    """
+    problems = list(block.problems)
+    block.problems.clear()
+    number = pa.array(block.rows, pa.int64())
+    texts = _column(block, mapping.text)
+    ids = _column(block, mapping.external_id)
+    seeds = _column(block, mapping.seed)
+    prompts = _column(block, mapping.prompt_id)
+    origins = _column(block, mapping.origin)
+    metadata = block.metadata(mapping.metadata_names(names))
+    problems += block.problems
+    unread = {problem.row for problem in block.problems}
+
+    if mapping.kind == Kind.TEXT:
+        _refuse(problems, number, mapping.text, _blank(texts), "The text is empty.", unread)
+    if mapping.external_id is not None:
+        _refuse(problems, number, mapping.external_id, _blank(ids), "The id is empty.", unread)
+    for name, values, limit in (
+        (mapping.text, texts, settings.MAX_TEXT_LENGTH),
+        (mapping.seed, seeds, settings.MAX_TEXT_LENGTH),
+        ("metadata", metadata, settings.MAX_TEXT_LENGTH),
+        (mapping.external_id, ids, ID_LENGTH),
+        (mapping.prompt_id, prompts, ID_LENGTH - len(ORIGIN_PREFIX)),
+        (mapping.origin, origins, ID_LENGTH),
+    ):
+        _refuse_long(problems, number, name, values, limit)
+        _refuse_nul(problems, number, name, values)
+
+    if mapping.external_id is None:
+        ids = pa.array([f"{file_hash[:12]}:{row}" for row in block.rows], pa.string())
+    keys = origins if mapping.origin is not None else _origin_keys(mapping, ids, seeds, prompts)
+    batch = pa.record_batch([number, ids, texts, _hashes(texts), metadata, keys, seeds], names=list(COLUMNS))
+    if bad := {problem.row for problem in problems}:
+        batch = batch.filter(pa.array([row not in bad for row in block.rows], pa.bool_()))
+    return batch, problems
+
+
+def _column(block: Block, name: str | None) -> pa.StringArray:
+    return pa.nulls(len(block.rows), pa.string()) if name is None else block.strings(name)
+
+
+def _hashes(texts: pa.StringArray) -> pa.StringArray:
+    sha = hashlib.sha256
+    return pa.array(["\\x" if text is None else "\\x" + sha(text).hexdigest() for text in texts.cast(pa.binary()).to_pylist()], pa.string())
+
+
+def _origin_keys(mapping: Mapping, ids: pa.StringArray, seeds: pa.StringArray, prompts: pa.StringArray) -> pa.StringArray:
+    """The external id of each row's origin; null for a row without a seed."""
+    if mapping.seed is None:
+        return pa.nulls(len(seeds), pa.string())
+    keys: list[str | None] = []
+    for own, seed, prompt in zip(ids.to_pylist(), seeds.to_pylist(), prompts.to_pylist(), strict=True):
+        if mapping.seed_per_row and seed is not None and own is not None:
+            keys.append(ORIGIN_PREFIX + hashlib.sha256(own.encode()).hexdigest())
+        elif prompt is not None:
+            keys.append(ORIGIN_PREFIX + prompt)
+        else:
+            keys.append(None if seed is None else ORIGIN_PREFIX + hashlib.sha256(seed.encode()).hexdigest())
+    return pa.array(keys, pa.string())
+
+
+def _blank(values: pa.StringArray) -> pa.BooleanArray:
+    return pc.fill_null(pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(values)), 0), True)
+
+
+def _refuse(problems: list[Problem], number: pa.Array, name: str | None, wrong: pa.BooleanArray, message: str, unread: set[int]) -> None:
+    """A problem for each row where `wrong`, unless its cell could not even be read."""
+    problems += [Problem(row, name or "", message) for row in number.filter(wrong).to_pylist() if row not in unread]
+
+
+def _refuse_long(problems: list[Problem], number: pa.Array, name: str | None, values: pa.StringArray, limit: int) -> None:
+    lengths = pc.fill_null(pc.utf8_length(values), 0)
+    wrong = pc.greater(lengths, limit)
+    for row, length in zip(number.filter(wrong).to_pylist(), lengths.filter(wrong).to_pylist(), strict=True):
+        problems.append(Problem(row, name or "", f"{length:,} characters; the most is {limit:,}."))
+
+
+def _refuse_nul(problems: list[Problem], number: pa.Array, name: str | None, values: pa.StringArray) -> None:
+    """PostgreSQL stores no NUL, neither as itself nor escaped in JSON."""
+    suspect = pc.fill_null(pc.or_(pc.match_substring(values, "\x00"), pc.match_substring(values, "\\u0000")), False)
+    for row, value in zip(number.filter(suspect).to_pylist(), values.filter(suspect).to_pylist(), strict=True):
+        if "\x00" in value or (name == "metadata" and _has_nul(json.loads(value))):
+            problems.append(Problem(row, name or "", "There is a NUL character in it, which no text may hold."))
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_nul(key) or _has_nul(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return any(_has_nul(inner) for inner in value)
+    return isinstance(value, str) and "\x00" in value

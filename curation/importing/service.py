@@ -1,0 +1,243 @@
+"""An import from its file to its items: store, preview, start, run.
+
+A batch is `uploaded` until a worker takes it, `running` while one holds its lock, then `done` or `failed`. Nothing of a failed one
+stays, so it can be started again; a worker that died leaves the lock free, which `settled` finds.
+"""
+
+import contextlib
+import hashlib
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from annotation.errors import Conflict, Invalid
+from annotation.models import Project, User
+from curation.importing import mapping as mapping_
+from curation.importing import readers, staging
+from curation.importing.mapping import Mapping
+from curation.importing.readers import Source
+from curation.models import ImportBatch, ImportState
+
+log = structlog.get_logger("assay.import")
+PREVIEW_ROWS = 8
+CELL = 200  # characters shown of a cell
+Tell = Callable[[int, int], None]  # bytes read, rows read
+
+
+def folder() -> Path:
+    """Where uploaded files wait."""
+    path: Path = settings.DATA / "imports"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+# ---------------------------------------------------------------- in
+def store(project: Project, filename: str, chunks: Iterable[bytes], user: User | None) -> ImportBatch:
+    """Keep an upload in the data folder, hashed on the way, and guess how it is to be read."""
+    batch = ImportBatch(pk=uuid.uuid4(), project=project, filename=Path(filename).name[:255] or "upload", created_by=user)
+    path = folder() / str(batch.pk)
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with path.open("wb") as kept:
+            for chunk in chunks:
+                digest.update(chunk)
+                size += len(chunk)
+                kept.write(chunk)
+        return _described(batch, path, digest.hexdigest(), size)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def take(project: Project, path: Path, user: User | None) -> ImportBatch:
+    """A file of this machine, read where it lies."""
+    path = path.resolve()
+    with readers.opened(path) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        size = file.tell()
+    return _described(ImportBatch(pk=uuid.uuid4(), project=project, filename=path.name[:255], created_by=user), path, digest, size)
+
+
+def _described(batch: ImportBatch, path: Path, digest: str, size: int) -> ImportBatch:
+    batch.path, batch.file_hash, batch.size = str(path), digest, size
+    batch.format = readers.guess(path, batch.filename).format
+    batch.save(force_insert=True)
+    return batch
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The first rows of a file, read in a certain way."""
+
+    source: Source
+    columns: list[str]
+    rows: list[tuple[int, list[str]]]
+    mapping: Mapping
+    problems: list[readers.Problem]
+
+
+def preview(batch: ImportBatch, source: Source | None = None) -> Preview:
+    """The first rows, and the likeliest mapping of the columns. Invalid when the file cannot be read in this way."""
+    path = Path(batch.path)
+    source = (source or source_of(batch)).checked()
+    names = readers.columns(path, source)
+    block = next(iter(readers.blocks(path, source)), None)
+    if block is None:
+        raise Invalid("The file has a header and no rows.")
+    problems = block.problems[:PREVIEW_ROWS]
+    block = block.first(PREVIEW_ROWS)
+    cells = [_cells(block, name) for name in names]
+    rows = [(row, [column[index] for column in cells]) for index, row in enumerate(block.rows)]
+    return Preview(source, names, rows, mapping_.guess(names), problems)
+
+
+def _cells(block: readers.Block, name: str) -> list[str]:
+    cells = ["" if value is None else value for value in block.shown(name)]
+    return [cell if len(cell) <= CELL else cell[:CELL] + " …" for cell in cells]
+
+
+def source_of(batch: ImportBatch) -> Source:
+    """How the file is read: as was settled at the start, else as guessed."""
+    if given := batch.mapping.get("source"):
+        return Source(**given)
+    return readers.guess(Path(batch.path), batch.filename)
+
+
+def mapping_of(batch: ImportBatch) -> Mapping | None:
+    """Which column is what; None until it was settled."""
+    given = batch.mapping.get("columns")
+    return Mapping.of(given) if given else None
+
+
+# ---------------------------------------------------------------- start
+def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None, skip_bad_rows: bool = False) -> ImportBatch:
+    """Settle how the file is read and mapped. Whoever calls this enqueues the run, or runs it."""
+    source = (source or source_of(batch)).checked()
+    mapping = mapping.checked(readers.columns(Path(batch.path), source))
+    with transaction.atomic():
+        batch = ImportBatch.objects.select_for_update().get(pk=batch.pk)
+        if batch.state == ImportState.DONE:
+            raise Conflict("This file has been imported. To import it again, bring it in again: nothing will double.")
+        if batch.state == ImportState.RUNNING and not _free(batch):
+            raise Conflict("This import is running.")
+        batch.mapping = {"source": asdict(source), "columns": mapping.as_dict()}
+        batch.format, batch.kind, batch.skip_bad_rows = source.format, mapping.kind, skip_bad_rows
+        batch.state, batch.error, batch.problems, batch.finished_at = ImportState.UPLOADED, "", [], None
+        batch.bytes_read = batch.rows = batch.created = batch.unchanged = batch.bad = 0
+        batch.save()
+    return batch
+
+
+# ---------------------------------------------------------------- run
+def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportBatch:
+    """Bring the items in. How it ends is in the batch: nothing is raised for a file that is at fault."""
+    batch = ImportBatch.objects.select_related("project").get(pk=batch_id)
+    with _held(batch) as mine:
+        batch.refresh_from_db()
+        if not mine or batch.state == ImportState.DONE or (mapping := mapping_of(batch)) is None:
+            return batch
+        ImportBatch.objects.filter(pk=batch.pk).update(state=ImportState.RUNNING, error="", finished_at=None)
+        file = staging.File(Path(batch.path), source_of(batch), mapping, batch.file_hash, batch.skip_bad_rows)
+        try:
+            with _told(batch, tell) as told, transaction.atomic():
+                tally = staging.bring_in(batch.project_id, batch.pk, file, told)
+                _finish(batch, ImportState.DONE, tally)
+        except Invalid as error:
+            tally = error.tally if isinstance(error, staging.BadRows) else staging.Tally()
+            _finish(batch, ImportState.FAILED, tally, error.message)
+        except Exception:
+            _finish(batch, ImportState.FAILED, staging.Tally(), "The import broke off on our side, and nothing was imported. Start it again.")
+            log.exception("import broke off", batch=str(batch.pk))
+            raise
+    batch.refresh_from_db()
+    if batch.state == ImportState.DONE and Path(batch.path).parent == folder():
+        Path(batch.path).unlink(missing_ok=True)
+    return batch
+
+
+def settled(batch: ImportBatch) -> ImportBatch:
+    """The batch as it is now: one whose worker died is marked failed."""
+    if batch.state == ImportState.RUNNING:
+        with _held(batch) as mine:
+            if mine and ImportBatch.objects.filter(pk=batch.pk, state=ImportState.RUNNING).exists():
+                _finish(batch, ImportState.FAILED, staging.Tally(), "The worker stopped in the middle, and nothing was imported. Start it again.")
+        batch.refresh_from_db()
+    return batch
+
+
+def discard(batch: ImportBatch) -> None:
+    """Forget an upload that brought no items, and its file."""
+    with transaction.atomic(), _held(batch) as mine:
+        if not mine or ImportBatch.objects.get(pk=batch.pk).state in (ImportState.DONE, ImportState.RUNNING):
+            raise Conflict("Only an import that brought no items can be discarded.")
+        ImportBatch.objects.filter(pk=batch.pk).delete()
+    if Path(batch.path).parent == folder():
+        Path(batch.path).unlink(missing_ok=True)
+
+
+def _finish(batch: ImportBatch, state: ImportState, tally: staging.Tally, error: str = "") -> None:
+    ImportBatch.objects.filter(pk=batch.pk).update(
+        state=state, error=error, finished_at=Now(), rows=tally.rows, created=tally.created, unchanged=tally.unchanged, bad=tally.bad,
+        problems=[problem.as_dict() for problem in sorted(tally.problems, key=lambda problem: problem.row)],
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- who is at it
+def _key(batch: ImportBatch) -> int:
+    return int.from_bytes(batch.pk.bytes[:8], signed=True)
+
+
+@contextlib.contextmanager
+def _held(batch: ImportBatch) -> Iterator[bool]:
+    """PostgreSQL's lock of this batch, or False when another process has it. It goes when the process does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_key(batch)])
+        mine = bool(cursor.fetchone()[0])
+    try:
+        yield mine
+    finally:
+        if mine:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_key(batch)])
+
+
+def _free(batch: ImportBatch) -> bool:
+    with _held(batch) as mine:
+        return mine
+
+
+@contextlib.contextmanager
+def _told(batch: ImportBatch, also: Tell) -> Iterator[Tell]:
+    """Says how far the import is, on a connection of its own: the import's transaction is not visible before its end."""
+    aside: Any = connection.copy()
+    last = 0.0
+
+    def tell(bytes_read: int, rows: int) -> None:
+        nonlocal last
+        also(bytes_read, rows)
+        if time.monotonic() - last > 0.5:
+            last = time.monotonic()
+            with aside.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE curation_importbatch SET bytes_read = %s, rows = %s WHERE id = %s AND state = 'running'", [bytes_read, rows, batch.pk]
+                )
+
+    try:
+        yield tell
+    finally:
+        aside.close()
+
+
+def chunks_of(file: BinaryIO) -> Iterator[bytes]:
+    """A stream in pieces."""
+    while chunk := file.read(1 << 20):
+        yield chunk

@@ -1,0 +1,304 @@
+"""Rows into items, in the transaction of the caller: all good rows of a file become items together, or none.
+
+COPY carries the rows. Where no row names an origin they go straight into the table of items; as soon as one of their ids is
+taken, and always where there are origins, they go by a temporary table on which every check is one statement.
+"""
+
+import queue
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from annotation.errors import Invalid
+from curation.importing import mapping as mapping_
+from curation.importing import readers
+from curation.importing.mapping import ORIGIN_PREFIX, Mapping
+from curation.importing.readers import Problem, Source
+
+PROBLEMS_KEPT = 1000
+T = TypeVar("T")
+Tell = Callable[[int, int], None]  # bytes read, rows read
+
+
+@dataclass
+class Tally:
+    """What became of the rows."""
+
+    rows: int = 0
+    created: int = 0
+    unchanged: int = 0
+    bad: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def refuse(self, problems: list[Problem], bad: int | None = None) -> None:
+        """Count bad rows (each once, whatever is wrong with it) and keep the first problems."""
+        self.bad += len({problem.row for problem in problems}) if bad is None else bad
+        self.problems += problems[: PROBLEMS_KEPT - len(self.problems)]
+
+
+class BadRows(Invalid):
+    """Rows were bad and nobody asked to skip them."""
+
+    code = "bad_rows"
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        tally.problems.sort(key=lambda problem: problem.row)
+        rows = "1 row is" if tally.bad == 1 else f"{tally.bad:,} rows are"
+        first = tally.problems[0]
+        where = f"Row {first.row:,}, {first.field}" if first.field else f"Row {first.row:,}"
+        super().__init__(f"{rows} bad, and nothing was imported. {where}: {first.message}")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file and how to read it."""
+
+    path: Path
+    source: Source
+    mapping: Mapping
+    hash: str
+    skip_bad: bool
+
+
+def bring_in(project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
+    """Make items of the file's rows. Call inside a transaction; raises Invalid, and then nothing may be kept."""
+    with connection.cursor() as cursor:
+        # One import of a project at a time: what is checked stays true until it is stored.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('assay.import'), %s)", [project_id])
+        cursor.execute("SELECT FROM annotation_project WHERE id = %s FOR KEY SHARE", [project_id])
+        if file.mapping.seed is None and file.mapping.origin is None:
+            try:
+                with transaction.atomic():
+                    return _straight(cursor, project_id, batch, file, tell)
+            except psycopg.errors.UniqueViolation:
+                pass  # an id is taken, by the file or before it: the way by the temporary table says which and where
+        return _staged(cursor, project_id, batch, file, tell)
+
+
+# ---------------------------------------------------------------- carrying
+def _straight(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
+    tally = Tally()
+    constants = {"project_id": str(project_id), "kind": file.mapping.kind, "batch": str(batch), "quarantined": "f"}
+    with _without_row_checks(cursor):
+        _copy(cursor, "annotation_item", ("external_id", "text", "content_hash", "metadata"), constants, file, tally, tell)
+    tally.created = tally.rows - tally.bad
+    return tally
+
+
+class _without_row_checks:  # noqa: N801 - a context manager
+    """Lets PostgreSQL skip the look at the project for each of a million rows: it is one project, and the caller holds its lock.
+
+    Where the role may not say so, every row is looked at, and an import takes half as long again.
+    """
+
+    def __init__(self, cursor: CursorWrapper) -> None:
+        self.cursor = cursor
+        cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
+        self.may = bool(cursor.fetchone()[0])
+
+    def __enter__(self) -> None:
+        if self.may:
+            self.cursor.execute("SET LOCAL session_replication_role = replica")
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if self.may and error is None:
+            self.cursor.execute("SET LOCAL session_replication_role = origin")
+
+
+def _copy(
+    cursor: CursorWrapper, table: str, columns: tuple[str, ...], constants: dict[str, str], file: File, tally: Tally, tell: Tell
+) -> None:
+    """COPY the file's good rows into a table, reading ahead in a thread. Raises BadRows at the end where that is asked for."""
+    into = ", ".join([*columns, *constants])
+    with cursor.copy(f"COPY {table} ({into}) FROM STDIN (FORMAT csv)") as copy:
+        for read, rows, problems, data in _ahead(_lines(file, columns, constants)):
+            tally.rows += rows
+            tally.refuse(problems)
+            if not tally.bad or file.skip_bad:
+                copy.write(data)
+            tell(read, tally.rows)
+        if tally.rows == 0:
+            raise Invalid("The file has no rows.")
+        if tally.bad and not file.skip_bad:
+            raise BadRows(tally)
+
+
+def _lines(file: File, columns: tuple[str, ...], constants: dict[str, str]) -> Iterator[tuple[int, int, list[Problem], bytes]]:
+    """Blocks as CSV for PostgreSQL: bytes read so far, rows in the block, what is wrong, the good rows."""
+    read = 0
+
+    def remember(position: int) -> None:
+        nonlocal read
+        read = position
+
+    names = readers.columns(file.path, file.source)
+    plain = pa_csv.WriteOptions(include_header=False)
+    for block in readers.blocks(file.path, file.source, remember):
+        rows, problems = mapping_.rows(block, file.mapping, names, file.hash)
+        arrays = [rows[name] for name in columns] + [pa.repeat(value, len(rows)) for value in constants.values()]
+        sink = pa.BufferOutputStream()
+        pa_csv.write_csv(pa.record_batch(arrays, names=[*columns, *constants]), sink, plain)
+        yield read, len(rows) + len({problem.row for problem in problems}), problems, sink.getvalue().to_pybytes()
+
+
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same, with the next one made while the last is used."""
+    made: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def put(*entry: object) -> None:
+        while not stop.is_set():
+            try:
+                return made.put(entry, timeout=0.1)  # type: ignore[arg-type]
+            except queue.Full:
+                continue
+
+    def make() -> None:
+        try:
+            for item in items:
+                put("item", item)
+                if stop.is_set():
+                    return
+            put("end", None)
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            put("error", error)
+
+    thread = threading.Thread(target=make, name="import-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            what, value = made.get()
+            if what == "end":
+                return
+            if what == "error":
+                assert isinstance(value, BaseException)
+                raise value
+            yield value  # type: ignore[misc]
+    finally:
+        stop.set()
+        thread.join()
+
+
+# ---------------------------------------------------------------- by the temporary table
+_STAGE = """
+CREATE TEMP TABLE import_row (
+    id bigint NOT NULL DEFAULT nextval(pg_get_serial_sequence('annotation_item', 'id')),
+    row bigint NOT NULL, external_id text COLLATE "C" NOT NULL, text text, content_hash bytea NOT NULL, metadata jsonb NOT NULL,
+    origin_key text COLLATE "C", origin_text text
+) ON COMMIT DROP
+"""
+
+
+def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
+    tally = Tally()
+    names = {"project": project_id, "batch": batch, "kind": file.mapping.kind}
+    cursor.execute("DROP TABLE IF EXISTS import_row")
+    cursor.execute(_STAGE)
+    _copy(cursor, "import_row", mapping_.COLUMNS, {}, file, tally, tell)
+    cursor.execute("CREATE INDEX ON import_row (external_id, row)")
+    cursor.execute("ANALYZE import_row")
+    _drop_bad(cursor, _REPEATED, names, file, tally)
+    if file.mapping.seed is not None:
+        _drop_bad(cursor, _OTHER_SEED, {**names, "column": file.mapping.seed}, file, tally)
+        _drop_bad(cursor, _NO_SEED, {**names, "column": file.mapping.seed}, file, tally)
+    if file.mapping.origin is not None:
+        _drop_bad(cursor, _ITS_OWN_ORIGIN, {**names, "column": file.mapping.origin}, file, tally)
+    cursor.execute(_UNCHANGED, names)
+    tally.unchanged = cursor.rowcount
+    _drop_bad(cursor, _CHANGED, names, file, tally)
+    if file.mapping.origin is not None:
+        # A row that is dropped may be another's origin, and so on.
+        while _drop_bad(cursor, _NO_ORIGIN, {**names, "column": file.mapping.origin}, file, tally):
+            pass
+    if tally.bad and not file.skip_bad:
+        raise BadRows(tally)
+    if file.mapping.seed is not None:
+        cursor.execute(_SEEDS, names)
+    cursor.execute(_ITEMS, names)
+    tally.created = cursor.rowcount
+    return tally
+
+
+def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, object], file: File, tally: Tally) -> int:
+    """Take the rows that a statement finds out of the temporary table, and count them. Returns how many."""
+    cursor.execute(f"CREATE TEMP TABLE import_bad ON COMMIT DROP AS {find}", names)
+    cursor.execute("DELETE FROM import_row USING import_bad WHERE import_row.row = import_bad.row")
+    bad = cursor.rowcount
+    cursor.execute("SELECT row, field, message FROM import_bad ORDER BY row LIMIT %s", [PROBLEMS_KEPT])
+    tally.refuse([Problem(*row) for row in cursor.fetchall()], bad)
+    cursor.execute("DROP TABLE import_bad")
+    return bad
+
+
+# Each finds bad rows: row, field, message.
+_REPEATED = """
+SELECT row, ''::text AS field, format('The id %%L is already that of row %%s.', external_id, first) AS message
+FROM (SELECT row, external_id, min(row) OVER (PARTITION BY external_id) AS first FROM import_row) AS numbered
+WHERE row <> first
+"""
+_OTHER_SEED = f"""
+SELECT import_row.row, %(column)s::text AS field,
+       CASE WHEN item.id IS NULL THEN format('The prompt %%L has another text in row %%s.', substr(origin_key, {len(ORIGIN_PREFIX) + 1}), first.row)
+            ELSE format('The prompt %%L is in the project with another text.', substr(origin_key, {len(ORIGIN_PREFIX) + 1})) END AS message
+FROM import_row
+JOIN (SELECT DISTINCT ON (origin_key) origin_key AS key, row, origin_text AS text FROM import_row
+      WHERE origin_text IS NOT NULL ORDER BY origin_key, row) AS first ON first.key = import_row.origin_key
+LEFT JOIN annotation_item AS item ON item.project_id = %(project)s AND item.external_id = origin_key
+WHERE origin_text IS NOT NULL AND origin_text IS DISTINCT FROM CASE WHEN item.id IS NULL THEN first.text ELSE item.text END
+"""  # noqa: S608 - no input
+_NO_SEED = f"""
+SELECT row, %(column)s::text AS field, format('The prompt %%L has no text here nor in another row.', substr(origin_key, {len(ORIGIN_PREFIX) + 1})) AS message
+FROM import_row
+WHERE origin_key IS NOT NULL AND origin_text IS NULL
+  AND NOT EXISTS (SELECT FROM import_row AS other WHERE other.origin_key = import_row.origin_key AND other.origin_text IS NOT NULL)
+  AND NOT EXISTS (SELECT FROM annotation_item AS item WHERE item.project_id = %(project)s AND item.external_id = import_row.origin_key)
+"""  # noqa: S608 - no input
+_ITS_OWN_ORIGIN = """
+SELECT row, %(column)s::text AS field, 'The item is named as its own origin.' AS message FROM import_row WHERE origin_key = external_id
+"""
+_NO_ORIGIN = """
+SELECT row, %(column)s::text AS field, format('There is no item with the id %%L, in the file or the project.', origin_key) AS message
+FROM import_row
+WHERE origin_key IS NOT NULL
+  AND NOT EXISTS (SELECT FROM import_row AS other WHERE other.external_id = import_row.origin_key)
+  AND NOT EXISTS (SELECT FROM annotation_item AS item WHERE item.project_id = %(project)s AND item.external_id = import_row.origin_key)
+"""
+_UNCHANGED = """
+DELETE FROM import_row USING annotation_item AS item LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id
+WHERE item.project_id = %(project)s AND item.external_id = import_row.external_id
+  AND item.kind = %(kind)s AND item.content_hash = import_row.content_hash AND item.metadata = import_row.metadata
+  AND origin.external_id IS NOT DISTINCT FROM import_row.origin_key
+"""
+_CHANGED = """
+SELECT row, ''::text AS field,
+       format('The project already has an item %%L, with another %%s. Nothing was overwritten.', import_row.external_id,
+              CASE WHEN item.kind <> %(kind)s THEN 'kind' WHEN item.content_hash <> import_row.content_hash THEN 'text'
+                   WHEN item.metadata <> import_row.metadata THEN 'metadata' ELSE 'origin' END) AS message
+FROM import_row JOIN annotation_item AS item ON item.project_id = %(project)s AND item.external_id = import_row.external_id
+"""
+_SEEDS = """
+INSERT INTO annotation_item (project_id, kind, external_id, text, content_hash, metadata, batch, quarantined)
+SELECT DISTINCT ON (origin_key) %(project)s::bigint, 'text', origin_key, origin_text, sha256(convert_to(origin_text, 'UTF8')), '{}'::jsonb,
+       %(batch)s::uuid, false
+FROM import_row WHERE origin_text IS NOT NULL ORDER BY origin_key, row
+ON CONFLICT (project_id, external_id) DO NOTHING
+"""
+_ITEMS = """
+INSERT INTO annotation_item (id, project_id, kind, external_id, text, content_hash, metadata, batch, quarantined, origin_id)
+SELECT import_row.id, %(project)s, %(kind)s, import_row.external_id, import_row.text, import_row.content_hash, import_row.metadata,
+       %(batch)s::uuid, false, coalesce(stored.id, beside.id)
+FROM import_row
+LEFT JOIN annotation_item AS stored ON stored.project_id = %(project)s AND stored.external_id = import_row.origin_key
+LEFT JOIN import_row AS beside ON stored.id IS NULL AND beside.external_id = import_row.origin_key
+ORDER BY import_row.row
+"""
