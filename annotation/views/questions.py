@@ -67,8 +67,10 @@ def question(request: HttpRequest, project: str, question: str) -> HttpResponse:
     return _page(
         request, "question", member,
         question=asked, policy=questions.policy_in_words(asked), standing=standing, states=_states(standing),
-        has_unsure=asked.choices.filter(is_unsure=True).exists(), versions=versions, guideline=chosen, body=as_html(chosen.body), examples=_examples(asked, chosen), before=before,
+        has_unsure=asked.choices.filter(is_unsure=True).exists(), versions=versions,
+        guideline=chosen, body=as_html(chosen.body), examples=_examples(asked, chosen), before=before,
         changes=questions.difference(before, chosen) if before else [],
+        gaps=questions.guideline_gaps(asked), flags=questions.flags(asked),
     )  # fmt: skip
 
 

@@ -269,7 +269,7 @@ def _spread_over_time(project: Project) -> None:
 
     The audit trail is not told: it keeps what people change, and nobody changed these.
     """
-    with pgtrigger.ignore("annotation.GroundTruth:update_update"), connection.cursor() as cursor:
+    with pgtrigger.ignore("annotation.Vote:revised_update", "annotation.GroundTruth:update_update"), connection.cursor() as cursor:
         cursor.execute(_AGE_VOTES, [project.pk, HOURS])
         cursor.execute(_AGE_TASKS, [project.pk])
         cursor.execute(_AGE_TRUTHS, [project.pk])

@@ -1,0 +1,135 @@
+"""Which items a scoring run covers: all of a kind, an import, a sample, or the items that a question is asked of.
+
+Scoring takes ids only; samples, imports and questions are known here.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from annotation.errors import Invalid
+from annotation.models import Item, Project, Question, TaskState, User
+from curation.models import ImportBatch, ImportState, Sample
+from scoring import runs
+from scoring.models import Score, Scorer, ScoringRun
+
+ALL = "all"
+MOST_LISTED = 200
+NO_SUCH = "Choose which items to score: all of them, an import, a sample, or those of a question."
+
+
+@dataclass(frozen=True)
+class Group:
+    """Choices of one sort, as a form offers them: (what the service takes, words)."""
+
+    name: str
+    choices: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """How many items a choice covers, and how many of them have the scorer's scores already."""
+
+    items: int
+    scored: int
+
+    @property
+    def left(self) -> int:
+        return self.items - self.scored
+
+
+def groups(project: Project) -> list[Group]:
+    """What can be chosen in this project, the newest first."""
+    samples = Sample.objects.filter(project=project).order_by("-id")[:MOST_LISTED]
+    imports = ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0).order_by("-created_at")[:MOST_LISTED]
+    found = [
+        Group("Samples", [(f"sample:{sample.pk}", f"{sample.name} ({sample.size:,} items)") for sample in samples]),
+        Group("Items with tasks of a question", [(f"question:{q.slug}", q.title) for q in project.questions.order_by("id")]),
+        Group(
+            "Imports",
+            [(f"import:{batch.pk}", f"{batch.filename}, {batch.created_at:%-d %b %Y} ({batch.created:,} items)") for batch in imports],
+        ),
+    ]
+    return [Group("Everything", [(ALL, "All items that this scorer can score")]), *(group for group in found if group.choices)]
+
+
+def items(project: Project, kind: str, choice: str) -> QuerySet[Item]:
+    """The project's items of this kind that the choice covers: `all`, `import:<id>`, `sample:<id>`, `question:<slug>`.
+
+    Raises Invalid (items) for a choice that the project does not have.
+    """
+    of_kind = Item.objects.filter(project=project, kind=kind)
+    sort, _, name = choice.partition(":")
+    if choice == ALL:
+        return of_kind
+    if sort not in _SORTS or not name:
+        raise Invalid(NO_SUCH, fields={"items": NO_SUCH})
+    return _SORTS[sort](project, of_kind, name)
+
+
+def _of_sample(project: Project, found: QuerySet[Item], name: str) -> QuerySet[Item]:
+    if not (name.isascii() and name.isdecimal() and len(name) < 19 and Sample.objects.filter(project=project, pk=int(name)).exists()):
+        raise _missing("sample", name)
+    return found.filter(sampleitem__sample_id=int(name))
+
+
+def _of_import(project: Project, found: QuerySet[Item], name: str) -> QuerySet[Item]:
+    try:
+        batch = uuid.UUID(name)
+    except ValueError:
+        raise _missing("import", name) from None
+    if not ImportBatch.objects.filter(project=project, pk=batch).exists():
+        raise _missing("import", name)
+    return found.filter(batch=batch)
+
+
+def _of_question(project: Project, found: QuerySet[Item], name: str) -> QuerySet[Item]:
+    question = Question.objects.filter(project=project, slug=name).first()
+    if question is None:
+        raise _missing("question", name)
+    return found.filter(tasks__question=question).exclude(tasks__question=question, tasks__state=TaskState.RETIRED)
+
+
+_SORTS: dict[str, Callable[[Project, QuerySet[Item], str], QuerySet[Item]]] = {
+    "sample": _of_sample,
+    "import": _of_import,
+    "question": _of_question,
+}
+
+
+def _missing(sort: str, name: str) -> Invalid:
+    message = f"This project has no {sort} “{name[:80]}”."
+    return Invalid(message, fields={"items": message})
+
+
+def covered(scorer: Scorer, choice: str) -> Covered:
+    """How much a run would cover. Quarantined items and pictures without a file are left out here as there."""
+    fit = items(scorer.project, scorer.item_kind, choice).filter(quarantined=False)
+    if scorer.item_kind == "image":
+        fit = fit.exclude(media_hash=None)
+    scored = fit.filter(Exists(Score.objects.filter(scorer=scorer, item=OuterRef("pk"))))
+    return Covered(fit.count(), scored.count())
+
+
+def start(scorer: Scorer, choice: str, by: User | None, *, queue: str = "cpu") -> ScoringRun:
+    """A run of the scorer over the chosen items. The caller wakes the workers after the commit.
+
+    Raises Invalid (items, queue) and Conflict (nothing_to_score).
+    """
+    if choice == ALL:
+        return runs.start_run(scorer, None, by, queue=queue)
+    ids = items(scorer.project, scorer.item_kind, choice).values_list("pk", flat=True)
+    return runs.start_run(scorer, ids.iterator(chunk_size=50_000), by, queue=queue)
+
+
+def scorer_of(project: Project, given: str) -> Scorer:
+    """The scorer version with this id. Raises Invalid (scorer)."""
+    found = None
+    if given.isascii() and given.isdecimal() and len(given) < 19:
+        found = Scorer.objects.select_related("project").filter(project=project, pk=int(given)).first()
+    if found is None:
+        message = "Choose a scorer version of this project."
+        raise Invalid(message, fields={"scorer": message})
+    return found

@@ -1,0 +1,366 @@
+"""How a project stands: what came in, what is asked and answered, who labels, and what needs a researcher.
+
+Every figure is one aggregate over an index or over rows that are few. What still takes long at a million tasks is kept in
+Redis for a while, so that watching never takes more than a hundredth of the machine's time.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.core.cache import cache
+from django.db import connection
+from django.db.models import Count, Max, Min, Q, Sum
+from django.utils import timezone
+
+from annotation.models import (
+    Adjudication,
+    Choice,
+    Flag,
+    GroundTruth,
+    Guideline,
+    Membership,
+    Project,
+    Question,
+    Role,
+    RulingReason,
+    Task,
+    TaskState,
+)
+from curation.models import ImportBatch, ImportState
+from curation.stats.intervals import wilson
+from scoring.models import RunState, ScoringRun
+
+HOURS = 24
+RECENT_VOTES = 200  # of each annotator, for the median time
+MOST_ANNOTATORS = 10
+SLOW = 0.05  # seconds; what takes longer is kept
+SHARE = 0.01  # of the time, at most, goes into counting the same thing again
+LIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Items:
+    """What came in. `kinds` from kind to count."""
+
+    total: int
+    kinds: dict[str, int]
+    imports: int
+    importing: int
+    last_import: datetime | None
+
+
+@dataclass(frozen=True)
+class Label:
+    """A choice and how many tasks have it as ground truth."""
+
+    value: str
+    label: str
+    is_unsure: bool
+    count: int
+
+
+@dataclass(frozen=True)
+class Positives:
+    """Share of the first choice among labels that are not unsure, with Wilson's 95% interval. `share` is None without any."""
+
+    choice: str
+    k: int
+    n: int
+    unsure: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def percents(self) -> tuple[str, str, str] | None:
+        """Share, low and high in percent, as a page says them."""
+        if self.share is None or self.low is None or self.high is None:
+            return None
+        return f"{100 * self.share:.1f}", f"{100 * self.low:.0f}", f"{100 * self.high:.0f}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, its tasks by state, its votes, and the ground truth so far."""
+
+    slug: str
+    title: str
+    active: bool
+    votes_required: int
+    policy: str
+    guideline_version: int
+    tasks: int  # without retired ones
+    states: dict[str, int]
+    votes: int
+    votes_wanted: int
+    abstentions: int
+    labels: list[Label]
+    sources: dict[str, int]
+    positives: Positives
+    provisional: bool  # some tasks are still to be settled, and disputes settle last
+    oldest_dispute: datetime | None
+    guideline_gaps: int  # rulings under the version in force that name a gap in it
+    flags: int  # of its tasks, by those who label
+
+    @property
+    def settled(self) -> int:
+        return sum(label.count for label in self.labels)
+
+
+@dataclass(frozen=True)
+class Hour:
+    """Votes in the hour that begins at `at`."""
+
+    at: datetime
+    votes: int
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """Someone who votes. `median_s` over their last votes with a time; None when there are none."""
+
+    number: int
+    pseudonym: str
+    active: bool
+    votes: int
+    votes_today: int
+    median_s: float | None
+
+
+@dataclass(frozen=True)
+class People:
+    """Members by role, and those who voted most."""
+
+    roles: dict[str, int]
+    annotators: list[Annotator]
+    voters: int
+    raters: int
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that waits for a researcher. `kind` says what; `what` and `why` are its sentence."""
+
+    kind: str
+    what: str
+    why: str
+    question: str = ""
+    count: int = 0
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All of it, as of `at`."""
+
+    at: datetime
+    items: Items
+    questions: list[Asked]
+    hours: list[Hour]
+    people: People
+    runs: dict[str, int]
+    needs: list[Need]
+
+
+def overview(project: Project) -> Overview:
+    """How the project stands now; figures that are slow to count may be a minute old."""
+    items = _kept(project, "items", lambda: _items(project))
+    questions = _kept(project, "questions", lambda: _questions(project))
+    runs = dict(ScoringRun.objects.filter(project=project).values_list("state").annotate(Count("id")).order_by())
+    return Overview(
+        at=timezone.now(),
+        items=items,
+        questions=questions,
+        hours=_kept(project, "hours", lambda: _hours(project)),
+        people=_kept(project, "people", lambda: _people(project)),
+        runs=runs,
+        needs=_needs(project, items, questions, runs),
+    )
+
+
+def _kept(project: Project, name: str, count: Callable[[], T]) -> T:
+    """What `count` says; when it took long, the same again for a hundred times as long as it took, a minute at most."""
+    key = f"overview:{project.pk}:{name}"
+    found: T | None = cache.get(key)
+    if found is not None:
+        return found
+    began = time.perf_counter()
+    result = count()
+    took = time.perf_counter() - began
+    if took > SLOW:
+        cache.set(key, result, min(60.0, took / SHARE))
+    return result
+
+
+# ---------------------------------------------------------------- items
+def _items(project: Project) -> Items:
+    kinds = dict(project.items.values_list("kind").annotate(Count("id")).order_by())
+    imports = ImportBatch.objects.filter(project=project).aggregate(
+        done=Count("id", filter=Q(state=ImportState.DONE)),
+        running=Count("id", filter=Q(state=ImportState.RUNNING)),
+        last=Max("finished_at"),
+    )
+    return Items(sum(kinds.values()), kinds, imports["done"], imports["running"], imports["last"])
+
+
+# ---------------------------------------------------------------- questions
+def _questions(project: Project) -> list[Asked]:
+    questions = list(project.questions.order_by("id"))
+    versions = dict(Guideline.objects.filter(question__in=questions).values_list("question").annotate(Max("version")).order_by())
+    return [_asked(question, versions.get(question.pk, 0)) for question in questions]
+
+
+def _asked(question: Question, version: int) -> Asked:
+    rows = (
+        Task.objects.filter(question=question)
+        .values("state")
+        .annotate(tasks=Count("id"), votes=Sum("vote_count"), wanted=Sum("votes_required"), abstentions=Sum("abstention_count"))
+        .order_by()
+    )
+    by_state = {row["state"]: row for row in rows}
+    counted = [row for state, row in by_state.items() if state != TaskState.RETIRED]
+    tasks = sum(row["tasks"] for row in counted)
+    labels, sources = _truths(question)
+    settled = sum(label.count for label in labels)
+    return Asked(
+        slug=question.slug,
+        title=question.title,
+        active=question.active,
+        votes_required=question.votes_required,
+        policy=question.policy,
+        guideline_version=version,
+        tasks=tasks,
+        states={state: row["tasks"] for state, row in by_state.items()},
+        votes=sum(row["votes"] for row in counted),
+        votes_wanted=sum(row["wanted"] for row in counted),
+        abstentions=sum(row["abstentions"] for row in counted),
+        labels=labels,
+        sources=sources,
+        positives=_positives(labels),
+        provisional=settled < tasks,
+        oldest_dispute=Task.objects.filter(question=question, state=TaskState.DISPUTED).aggregate(at=Min("settled_at"))["at"],
+        guideline_gaps=Adjudication.objects.filter(
+            question=question, reason=RulingReason.GUIDELINE_GAP, guideline__version=version, ruled_at__isnull=False
+        ).count(),
+        flags=Flag.objects.filter(task__question=question).count(),
+    )
+
+
+def _truths(question: Question) -> tuple[list[Label], dict[str, int]]:
+    counts: dict[int, int] = {}
+    sources: dict[str, int] = {}
+    current = GroundTruth.objects.filter(question=question, superseded_at=None).exclude(task__state=TaskState.RETIRED)
+    for choice, source, count in current.values_list("choice", "source").annotate(Count("id")).order_by():
+        counts[choice] = counts.get(choice, 0) + count
+        sources[source] = sources.get(source, 0) + count
+    choices = Choice.objects.filter(question=question)
+    return [Label(choice.value, choice.label, choice.is_unsure, counts.get(choice.pk, 0)) for choice in choices], sources
+
+
+def _positives(labels: list[Label]) -> Positives:
+    decided = [label for label in labels if not label.is_unsure]
+    unsure = sum(label.count for label in labels if label.is_unsure)
+    k, n = (decided[0].count, sum(label.count for label in decided)) if decided else (0, 0)
+    name = decided[0].label if decided else ""
+    if n == 0:
+        return Positives(name, k, n, unsure, None, None, None)
+    return Positives(name, k, n, unsure, k / n, *wilson(k, n))
+
+
+# ---------------------------------------------------------------- people
+# One short range of the index vote_recent for each person and question, however many votes there are.
+_RECENT_HOURS = """
+SELECT date_trunc('hour', recent.created_at) AS hour, count(*)
+FROM annotation_membership AS member
+JOIN annotation_question AS question ON question.project_id = member.project_id
+JOIN LATERAL (
+    SELECT vote.created_at FROM annotation_vote AS vote
+    WHERE vote.member_id = member.id AND vote.question_id = question.id AND vote.created_at >= %(since)s
+) AS recent ON true
+WHERE member.project_id = %(project)s AND member.role <> 'rater'
+GROUP BY 1
+"""
+_ANNOTATORS = """
+SELECT member.number, member.active, done.votes, done.today, recent.median
+FROM annotation_membership AS member
+JOIN LATERAL (
+    SELECT sum(progress.votes) AS votes, sum(CASE WHEN progress.day = current_date THEN progress.votes_on_day ELSE 0 END) AS today
+    FROM annotation_progress AS progress WHERE progress.member_id = member.id
+) AS done ON done.votes > 0
+LEFT JOIN LATERAL (
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY last.elapsed_ms) / 1000 AS median
+    FROM annotation_question AS question
+    JOIN LATERAL (
+        SELECT vote.elapsed_ms FROM annotation_vote AS vote
+        WHERE vote.member_id = member.id AND vote.question_id = question.id
+        ORDER BY vote.created_at DESC LIMIT %(recent)s
+    ) AS last ON last.elapsed_ms IS NOT NULL
+    WHERE question.project_id = member.project_id
+) AS recent ON true
+WHERE member.project_id = %(project)s AND member.role <> 'rater'
+ORDER BY done.votes DESC, member.number
+LIMIT %(most)s
+"""
+
+
+def _hours(project: Project) -> list[Hour]:
+    """The last 24 hours, the one that runs now included, oldest first; hours without votes too."""
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    hours = [now - timedelta(hours=back) for back in range(HOURS - 1, -1, -1)]
+    with connection.cursor() as cursor:
+        cursor.execute(_RECENT_HOURS, {"project": project.pk, "since": hours[0]})
+        counts = dict(cursor.fetchall())
+    return [Hour(hour, counts.get(hour, 0)) for hour in hours]
+
+
+def _people(project: Project) -> People:
+    roles = dict(Membership.objects.filter(project=project, active=True).values_list("role").annotate(Count("id")).order_by())
+    raters = roles.pop(Role.RATER, 0)
+    with connection.cursor() as cursor:
+        cursor.execute(_ANNOTATORS, {"project": project.pk, "recent": RECENT_VOTES, "most": MOST_ANNOTATORS})
+        annotators = [Annotator(row[0], f"Annotator {row[0]}", *row[1:]) for row in cursor.fetchall()]
+    voters = Membership.objects.filter(project=project, progress__votes__gt=0).distinct().count()
+    return People(roles, annotators, voters, raters)
+
+
+# ---------------------------------------------------------------- what needs someone
+def _needs(project: Project, items: Items, questions: list[Asked], runs: dict[str, int]) -> list[Need]:
+    needs = _failures(project, runs)
+    for asked in questions:
+        needs += _needs_of(asked, items)
+    return needs
+
+
+def _needs_of(asked: Asked, items: Items) -> list[Need]:
+    needs = []
+    if waiting := asked.states.get(TaskState.DISPUTED, 0):
+        why = f"of {asked.title} {'waits' if waiting == 1 else 'wait'} for an adjudicator"
+        needs.append(Need("disputes", _count(waiting, "dispute"), why, asked.slug, waiting, asked.oldest_dispute))
+    if gaps := asked.guideline_gaps:
+        why = f"{'names' if gaps == 1 else 'name'} a gap in version {asked.guideline_version} of the {asked.title} guideline"
+        needs.append(Need("guideline_gaps", _count(gaps, "ruling"), why, asked.slug, gaps))
+    if asked.flags:
+        needs.append(
+            Need("flags", _count(asked.flags, "flag"), f"on tasks of {asked.title}, from those who label", asked.slug, asked.flags)
+        )
+    if asked.active and not asked.tasks and items.total:
+        needs.append(Need("no_tasks", f"{asked.title} has no tasks", "so annotators see nothing of it", asked.slug))
+    return needs
+
+
+def _failures(project: Project, runs: dict[str, int]) -> list[Need]:
+    needs = []
+    if failed := runs.get(RunState.FAILED, 0):
+        needs.append(Need("failed_runs", _count(failed, "run"), f"{'has' if failed == 1 else 'have'} failed", count=failed))
+    today = timezone.now() - timedelta(days=1)
+    if broken := ImportBatch.objects.filter(project=project, state=ImportState.FAILED, created_at__gte=today).count():
+        needs.append(Need("failed_imports", _count(broken, "import"), "failed since yesterday", count=broken))
+    return needs
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
