@@ -5,16 +5,16 @@ import sys
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import structlog
 from csp.constants import NONE, SELF
 
-from config import embedded, env
+from config import embedded, env, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA = env.folder("ASSAY_DATA", BASE_DIR / "data")
 DEBUG = env.flag("ASSAY_DEBUG", False)
 TESTING = "pytest" in sys.modules
 HTTPS = env.flag("ASSAY_HTTPS", False)
+LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
 
 # ------------------------------------------------------------------ servers
 # With no DATABASE_URL this is a self-contained installation: PostgreSQL, Redis and the secret key live in the data folder.
@@ -36,7 +36,8 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": query,
+        # The queue's statements are prepared once a connection; planning them anew each time would cost more than running them.
+        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan", **query},
         # Held by env so that several checkouts can test on one server.
         "TEST": {"NAME": env.text("ASSAY_TEST_DATABASE", "test_assay")},
     }
@@ -102,6 +103,7 @@ INSTALLED_APPS = [
     "scoring",
     "curation",
     "workers",
+    "config.apps.Assay",
 ]
 
 MIDDLEWARE = [
@@ -242,31 +244,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "cpu"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
 
-# ------------------------------------------------------------------ logs: one JSON object a line, no item text, no votes, no scores
-_shared = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-    structlog.processors.format_exc_info,
-]
-structlog.configure(
-    processors=[*_shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, structlog.processors.JSONRenderer()],
-            "foreign_pre_chain": _shared,
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["console"], "level": env.text("ASSAY_LOG_LEVEL", "WARNING" if TESTING else "INFO")},
-    "loggers": {"django": {"level": "WARNING" if TESTING else "INFO"}, "django.server": {"propagate": True}},
-}
+# ------------------------------------------------------------------ logs
+LOGGING = logs.settings(env.one_of("ASSAY_LOG_LEVEL", "WARNING" if TESTING else "INFO", LOG_LEVELS), messages=DEBUG or TESTING)
