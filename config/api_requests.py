@@ -13,7 +13,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 
-class Tokens(TokenAuthentication):  # type: ignore[misc] - the package has no types
+class Tokens(TokenAuthentication):  # type: ignore[misc]  # the package has no types
     """`Authorization: Token ...`. The audit trail names the token's owner, whom the session does not know."""
 
     def authenticate(self, request: Request) -> Any:

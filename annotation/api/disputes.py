@@ -13,7 +13,7 @@ from annotation.models import RulingReason
 class AnonymousVoteShape(serializers.Serializer[queue.AnonymousVote]):
     letter = serializers.CharField()
     choice = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment] - a field of ours, not the label of one
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the label of one
     tags = serializers.ListField(child=serializers.CharField())
     comment = serializers.CharField(allow_blank=True)
 

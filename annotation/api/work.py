@@ -109,7 +109,7 @@ class AnswerShape(serializers.Serializer[queue.Answer]):
     item_id = serializers.IntegerField()
     question = serializers.CharField(source="question_slug")
     choice = serializers.CharField(allow_blank=True)
-    label = serializers.CharField()  # type: ignore[assignment] - a field of ours, not the label of one
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the label of one
     tags = serializers.ListField(child=serializers.CharField())
     comment = serializers.CharField(allow_blank=True)
     at = serializers.DateTimeField()
