@@ -7,6 +7,7 @@ first claimant's scores are refused, so that every chunk is counted once. Nothin
 Locks are taken in one order, the chunk and then the run, so claims, stores and pauses never wait in a circle.
 """
 
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from scoring.scorers.base import Kind, Machine, Unusable
 
 SILENCE = timedelta(seconds=15)
 MOST_LOSSES = 3
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,58}[a-z0-9])?")
 QUEUES = ("cpu", "gpu")
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 
@@ -55,6 +57,9 @@ def create_scorer(
     the batch size) is simply kept. Model folders must lie under ASSAY_MODEL_FOLDERS unless `any_folder`, which is for
     those who own the machine. Invalid when the configuration or the files cannot work, with the fields at fault.
     """
+    if not NAME.fullmatch(name):
+        message = "Give it a short name of small letters, digits and hyphens (at most 60)."
+        raise Invalid(message, fields={"name": message})
     found = kind_of(kind)
     try:
         config = found.read(given)

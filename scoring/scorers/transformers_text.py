@@ -250,8 +250,8 @@ class _Classifier(Prepared):
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
         from transformers.utils import logging
 
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             loaded, report = AutoModelForSequenceClassification.from_pretrained(

@@ -6,7 +6,9 @@ from pathlib import Path
 WORDS = "a mild text number nice day the weather is fine walk dog tea garden quiet rain soft bread kind letter".split()
 
 
-def write_model(folder: Path, *, labels: tuple[str, ...] = ("harmless", "toxic"), problem: str | None = None, layers: int = 1, wide: int = 16) -> Path:
+def write_model(
+    folder: Path, *, labels: tuple[str, ...] = ("harmless", "toxic"), problem: str | None = None, layers: int = 1, wide: int = 16
+) -> Path:
     """A DistilBERT text classifier, seeded, with a tokenizer that knows WORDS and single characters."""
     import torch
     from transformers import BertTokenizerFast, DistilBertConfig, DistilBertForSequenceClassification

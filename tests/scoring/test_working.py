@@ -85,7 +85,9 @@ def test_a_transformers_folder_scores_items_as_the_model_itself_does(cast: Cast,
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     make_items(cast.project, 5)
-    scorer, new = runs.create_scorer(cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True)
+    scorer, new = runs.create_scorer(
+        cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True
+    )
     assert (new, scorer.score_names, scorer.version) == (True, ["toxicity"], 1)
     run = runs.start_run(scorer, None, None)
     working.work_on(run.pk, bench)
@@ -100,7 +102,9 @@ def test_a_transformers_folder_scores_items_as_the_model_itself_does(cast: Cast,
 
 def test_weights_that_changed_since_the_version_was_made_fail_the_run(cast: Cast, bench: Bench, model: Path) -> None:
     make_items(cast.project, 3)
-    scorer, _new = runs.create_scorer(cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True)
+    scorer, _new = runs.create_scorer(
+        cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True
+    )
     run = runs.start_run(scorer, None, None)
     weights = model / "model.safetensors"
     content = bytearray(weights.read_bytes())
@@ -111,7 +115,9 @@ def test_weights_that_changed_since_the_version_was_made_fail_the_run(cast: Cast
     assert run.state == "failed"
     assert run.error == "The weights, settings or code of tiny v1 have changed. Add the scorer again: that makes the next version."
     assert not Score.objects.exists()
-    second, new = runs.create_scorer(cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True)
+    second, new = runs.create_scorer(
+        cast.project, "tiny", "transformers_text", {"folder": str(model), "labels": LABELS, "max_length": 64}, None, any_folder=True
+    )
     assert (second.version, new) == (2, True)
 
 
