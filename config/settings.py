@@ -1,5 +1,7 @@
 """Settings, from the environment. docs/operators.md lists every variable."""
 
+import contextlib
+import os
 import secrets
 import sys
 from pathlib import Path
@@ -36,8 +38,9 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
-        # The queue's statements are prepared once a connection; planning them anew each time would cost more than running them.
-        "OPTIONS": {"options": "-c plan_cache_mode=force_generic_plan", **query},
+        # The queue asks for its statements to be prepared, once a connection and with one plan: planning them anew each time
+        # would cost more than running them. Nothing else is prepared: that is what the high threshold says.
+        "OPTIONS": {"prepare_threshold": 2**31, "options": "-c plan_cache_mode=force_generic_plan", **query},
         # Held by env so that several checkouts can test on one server.
         "TEST": {"NAME": env.text("ASSAY_TEST_DATABASE", "test_assay")},
     }
@@ -64,8 +67,13 @@ def secret_key() -> str:
         return given
     kept = DATA / "secret_key"
     if not kept.exists():
-        kept.touch(mode=0o600)
-        kept.write_text(secrets.token_urlsafe(64))
+        # Whole or not at all, and the first one stays: two commands may start at once.
+        making = DATA / f"secret_key.{os.getpid()}"
+        making.touch(mode=0o600)
+        making.write_text(secrets.token_urlsafe(64))
+        with contextlib.suppress(FileExistsError):
+            os.link(making, kept)
+        making.unlink()
     return kept.read_text()
 
 
@@ -228,6 +236,7 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # load balancers ask over plain HTTP
 SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 if env.flag("ASSAY_BEHIND_PROXY", False):
