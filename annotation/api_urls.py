@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.api import disputes, people, tasks, tokens, work
+from annotation.api import disputes, people, questions, tasks, tokens, work
 
 PROJECT = "projects/<slug:project>/"
 QUESTION = f"{PROJECT}questions/<slug:question>/"
@@ -15,6 +15,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}members/", people.Members.as_view(), name="api_members"),
     path(f"{PROJECT}members/<int:number>/", people.Member.as_view(), name="api_member"),
     # what is asked
+    path(f"{PROJECT}question-presets/", questions.Presets.as_view(), name="api_question_presets"),
+    path(f"{PROJECT}questions/", questions.Questions.as_view(), name="api_questions"),
+    path(QUESTION, questions.QuestionDetail.as_view(), name="api_question"),
+    path(f"{QUESTION}guidelines/", questions.Guidelines.as_view(), name="api_guidelines"),
     # what is answered
     path(f"{QUESTION}tasks/", tasks.Tasks.as_view(), name="api_tasks"),
     path(f"{QUESTION}work/", work.Work.as_view(), name="api_work"),
