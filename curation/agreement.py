@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from django.core.cache import cache
 from django.db import connection
@@ -90,3 +91,15 @@ def _splits(question: Question, choices: Sequence[Choice]) -> list[Split]:
         cursor.execute(_PATTERNS.format(columns=columns), [*(choice.pk for choice in choices), question.pk, settled])
         found = [Split(tuple(votes), tasks) for votes, tasks in cursor.fetchall()]
     return sorted(found, key=lambda split: (-split.tasks, [-count for count in split.votes]))
+
+
+def as_json(question: Question, found: QuestionAgreement) -> dict[str, Any]:
+    """The same for a program: an undefined figure has a null value and its reason."""
+    return {
+        "question": question.slug,
+        "policy": question.policy,
+        "tasks": found.states,
+        "choices": list(found.choices),
+        "splits": [{"votes": list(split.votes), "tasks": split.tasks} for split in found.splits],
+        **asdict(found.figures),
+    }

@@ -6,7 +6,8 @@ Nothing of this is imported by the human side, so no score can reach a voter.
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,8 @@ from django.utils import timezone
 from annotation.errors import Invalid, Missing
 from annotation.models import Choice, Membership, Project, Source, TaskState
 from curation.models import Comparison, Sample
-from curation.stats.detection import Curve, Decisions, Judged, Sweep, curves, decisions
+from curation.stats.detection import NO_POSITIVES, Curve, Decisions, Judged, Sweep, curves, decisions
+from curation.stats.intervals import Estimate
 from scoring.models import Scorer
 
 NOT_A_NUMBER = "The threshold must be a number, such as 0.5."
@@ -376,3 +378,31 @@ def _rows(comparison: Comparison, select: str, where: str, **values: Any) -> lis
         # Only texts of this module are put together here; what people typed is in `values`.
         cursor.execute(f"{select} {items} {_JOINS} WHERE {which} AND {where}", values)
         return cursor.fetchall()  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------- for programs
+def as_json(comparison: Comparison, found: Result) -> dict[str, Any]:
+    """The result for a program: an undefined figure has a null value and its reason."""
+    average = asdict(found.curve.average_precision) if found.curve else asdict(Estimate.undefined(NO_POSITIVES))
+    return {
+        "question": comparison.question.slug,
+        "positive": comparison.positive.value,
+        "scorer": str(comparison.scorer),
+        "score_name": comparison.score_name,
+        "sample": comparison.sample.name if comparison.sample else None,
+        "total": found.total,
+        "compared": found.items,
+        "groups": found.groups,
+        "weighted": found.weighted,
+        **asdict(found.decisions),
+        "average_precision": average,
+        "unsure": {"positive": found.unsure[0], "negative": found.unsure[1]},
+        "left_out": [{"code": code, "reason": words, "items": number} for code, words, number in found.left_out],
+        "sources": found.sources,
+        "read_at": found.read_at.isoformat(),
+    }
+
+
+def slices_as_json(slices: Sequence[Slice]) -> list[dict[str, Any]]:
+    """One object for each value, null for items without one."""
+    return [{"value": part.value, "items": part.items, **asdict(part.decisions)} for part in slices]

@@ -25,7 +25,8 @@ class Agreement:
     """All figures of one question. `alpha_ordinal` is None where the choices have no order.
 
     items: with at least one vote; votes: on them; fleiss_votes: the number of votes an item had to have to enter Fleiss'
-    kappa, None when no item has two; fleiss_left_out: the items with another number.
+    kappa, None when no item has two; fleiss_left_out: the items with another number; ordinal_left_out: the votes for choices
+    that have no place in the order.
     """
 
     items: int
@@ -39,6 +40,7 @@ class Agreement:
     ac1: Estimate
     fleiss_votes: int | None
     fleiss_left_out: int
+    ordinal_left_out: int
 
 
 def agreement(
@@ -81,6 +83,7 @@ def agreement(
         ac1=table.figure(lambda w: _ac1(w, table.votes), pairs, undefined=ONE_CHOICE),
         fleiss_votes=r or None,
         fleiss_left_out=int(table.repeats[~used].sum()),
+        ordinal_left_out=0 if order is None else int(table.repeats @ (table.sizes - table.votes[:, list(order)].sum(axis=1))),
     )
 
 
