@@ -13,7 +13,7 @@
     document.addEventListener("keydown", (event) => { shared[singleKey(event)]?.(); });
     return;
   }
-  const blind = form.elements.do?.value === "blind";
+  const blind = "blind" in court.dataset;
   const choices = [...form.querySelectorAll(CHOICES)];
   const boxes = [...form.querySelectorAll("[name=tag]")];
   const reasons = [...form.querySelectorAll("[name=reason]")];

@@ -1,0 +1,109 @@
+"""Adjudication in a real browser: blind first, then the votes."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation import queue
+from annotation.models import Adjudication, GroundTruth, Membership, Question, TaskState
+from tests.cast import Cast, make_question, make_tasks
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+Open = Callable[..., Page]
+
+
+def vote(member: Membership, question: Question, choice: str, comment: str = "") -> None:
+    queue.cast_vote(member, queue.next_work(member, question)[0].token, choice=choice, comment=comment)
+
+
+def make_dispute(cast: Cast, **options: object) -> Question:
+    question = make_question(cast.project, **options)
+    make_tasks(question, 1)
+    vote(cast.alice, question, "yes", "Sarcasm, but aimed at people.")
+    vote(cast.dave, question, "no", "Annoyed, not abusive.")
+    vote(cast.erin, question, "yes")
+    assert question.tasks.get().state == TaskState.DISPUTED
+    return question
+
+
+def test_a_dispute_is_ruled_blind_by_key_then_changed_with_a_reason(cast: Cast, browser_page: Open, axe: Callable[[Page], None]) -> None:
+    make_dispute(cast)
+    page = browser_page(cast.charlie)
+    page.goto("/")
+    page.get_by_role("link", name="Rule on disputes of Toxicity").click()
+    expect(page.get_by_text("open after your own ruling")).to_be_visible()
+    assert "Sarcasm" not in page.content()
+    axe(page)
+    page.keyboard.press("n")
+    expect(page.get_by_text("in an order drawn for this dispute")).to_be_visible()
+    expect(page.get_by_text("Annoyed, not abusive.")).to_be_visible()
+    assert "alice" not in page.content()
+    expect(page.get_by_role("radio", name="No")).to_be_checked()
+    axe(page)
+    page.keyboard.press("y")
+    page.keyboard.press("Shift+Digit3")
+    page.keyboard.press("c")
+    page.keyboard.type("Say whether mild sarcasm counts.")
+    page.reload()
+    expect(page.locator("#note")).to_have_value("Say whether mild sarcasm counts.")
+    expect(page.locator("#confirm")).to_contain_text("Confirm: Yes")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
+    ruling = Adjudication.objects.get()
+    assert (ruling.blind_choice.value, ruling.choice.value, ruling.reason, ruling.note, ruling.blind) == (
+        "no", "yes", "guideline_gap", "Say whether mild sarcasm counts.", True,
+    )  # fmt: skip
+    assert GroundTruth.objects.get().choice.value == "yes"
+    axe(page)
+
+
+def test_a_ruling_without_a_reason_is_not_sent(cast: Cast, browser_page: Open) -> None:
+    question = make_dispute(cast, blind_ruling=False)
+    page = browser_page(cast.charlie)
+    page.goto(f"/p/study/disputes/{question.slug}/")
+    expect(page.get_by_text("Annoyed, not abusive.")).to_be_visible()
+    page.keyboard.press("y")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#confirm")).to_be_visible()
+    assert not Adjudication.objects.exists()
+
+
+def test_a_ruling_made_offline_goes_out_when_the_connection_returns(cast: Cast, browser_page: Open) -> None:
+    question = make_dispute(cast)
+    page = browser_page(cast.charlie)
+    page.goto(f"/p/study/disputes/{question.slug}/")
+    page.context.set_offline(True)
+    page.keyboard.press("n")
+    expect(page.get_by_text("Not sent yet.")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.get_by_text("in an order drawn for this dispute")).to_be_visible()
+    assert Adjudication.objects.get().blind_choice.value == "no"
+
+
+def test_a_dispute_can_be_given_back_and_a_researchers_ruling_says_it_is_not_blind(cast: Cast, browser_page: Open) -> None:
+    question = make_dispute(cast)
+    charlie = browser_page(cast.charlie)
+    charlie.goto(f"/p/study/disputes/{question.slug}/")
+    charlie.keyboard.press("a")
+    expect(charlie.get_by_text("Given back.")).to_be_visible()
+    bob = browser_page(cast.bob)
+    bob.goto(f"/p/study/disputes/{question.slug}/")
+    expect(bob.get_by_text("recorded as not blind: you are a researcher here")).to_be_visible()
+    bob.keyboard.press("y")
+    expect(bob.get_by_text("It is recorded as not blind.")).to_be_visible()
+    bob.keyboard.press("Shift+Digit1")
+    bob.keyboard.press("Control+Enter")
+    expect(bob.get_by_text("No dispute waits for you")).to_be_visible()
+    assert Adjudication.objects.get().blind is False
+
+
+def test_without_script_a_dispute_is_ruled_by_forms(cast: Cast, browser_page: Open) -> None:
+    question = make_dispute(cast)
+    page = browser_page(cast.charlie, script=False)
+    page.goto(f"/p/study/disputes/{question.slug}/")
+    page.get_by_role("button", name="No", exact=True).click()
+    page.locator(".tag", has_text="Clear error").click()
+    page.locator("#confirm").click()
+    expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
+    assert GroundTruth.objects.get().choice.value == "no"
