@@ -1,6 +1,7 @@
 """Typed readers for environment variables. A value that does not parse is an error, never a default."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -34,6 +35,13 @@ def number(name: str, default: int, *, least: int = 0) -> int:
     if result < least:
         raise ImproperlyConfigured(f"{name} is {result}. Use {least} or more.")
     return result
+
+
+def one_of(name: str, default: str, choices: Sequence[str]) -> str:
+    value = os.environ.get(name, "").strip() or default
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} is {value!r}. Use one of {', '.join(choices)}.")
+    return value
 
 
 def words(name: str, default: str = "") -> list[str]:

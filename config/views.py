@@ -45,7 +45,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """A fault of ours: the page, or problem JSON where a program asked."""
     if request.path.startswith("/api/"):
         return JsonResponse(
-            {"type": "about:blank#fault", "title": "Internal Server Error", "status": 500, "detail": "Something broke on our side.", "code": "fault"},
+            {
+                "type": "about:blank#fault",
+                "title": "Internal Server Error",
+                "status": 500,
+                "detail": "Something broke on our side.",
+                "code": "fault",
+            },
             status=500,
             content_type="application/problem+json",
         )

@@ -41,6 +41,7 @@ class Command(BaseCommand):
 
     def _make_ready(self) -> None:
         """The database as this code needs it, and the static files where the web server looks for them."""
+        self.check(databases=["default"])
         if settings.EMBEDDED is not None:
             call_command("migrate", verbosity=0, interactive=False)
         elif missing := _missing_migrations():
