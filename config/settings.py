@@ -209,7 +209,7 @@ REST_FRAMEWORK = {
 REST_KNOX = {"TOKEN_TTL": None, "AUTO_REFRESH": False}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
-    "DESCRIPTION": "Human ground truth against machine scores. Send `Authorization: Token <token>`; make one with `manage.py token <user>`.",
+    "DESCRIPTION": "Human ground truth against machine scores. Send `Authorization: Token <token>`; make one with `manage.py token`.",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='comparison',
-            constraint=models.CheckConstraint(condition=models.Q(('threshold', float("nan")), _negated=True), name='comparison_threshold_is_a_number'),
+            constraint=models.CheckConstraint(condition=models.Q(('threshold__gt', float("-inf")), ('threshold__lt', float("inf"))), name='comparison_threshold_is_a_number'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='comparison',
