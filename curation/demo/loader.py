@@ -244,11 +244,11 @@ def _turns(raters: int, count: int) -> Iterator[int]:
     yield from draw.choices(range(raters), weights=range(2 * raters, raters, -1), k=count)
 
 
-_REASONS = (
-    (RulingReason.AMBIGUOUS, "It can be read both ways; the guideline decides."),
-    (RulingReason.CLEAR_ERROR, ""),
-    (RulingReason.GUIDELINE_GAP, "The guideline does not say whether an insult among friends counts."),
-)
+_REASONS = ((RulingReason.AMBIGUOUS, "It can be read both ways; the guideline decides."), (RulingReason.CLEAR_ERROR, ""))
+_GAPS = {
+    "toxicity": "The guideline does not say whether a tease among friends counts.",
+    "naturalness": "The guideline does not say whether one lost word is a typing mistake.",
+}
 
 
 def _play_rulings(question: Question, adjudicator: Membership, texts: dict[str, Text]) -> None:
@@ -260,7 +260,7 @@ def _play_rulings(question: Question, adjudicator: Membership, texts: dict[str, 
             return
         choice = texts[names[dispute.item_id]].expect[question.slug]
         queue.rule_blind(adjudicator, dispute.token, choice=choice)
-        reason, note = _REASONS[number % len(_REASONS)]
+        reason, note = (*_REASONS, (RulingReason.GUIDELINE_GAP, _GAPS[question.slug]))[number % 3]
         queue.rule(adjudicator, dispute.token, choice=choice, reason=reason, note=note)
 
 

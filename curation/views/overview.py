@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.timesince import timesince
 from django.views.decorators.http import require_GET
 
 from annotation import access
@@ -55,6 +56,14 @@ class Line:
     need: Need
     link: str
     do: str
+
+    @property
+    def since(self) -> str:
+        """How long it waits, in one unit: the oldest for 5 hours."""
+        if self.need.since is None:
+            return ""
+        span = timesince(self.need.since, depth=1)
+        return f", for {span}" if self.need.count == 1 else f", the oldest for {span}"
 
 
 def _waiting(member: Membership, found: Overview) -> list[Line]:
