@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
 from config import embedded, env, logs
 
@@ -27,7 +28,7 @@ def database(url: str) -> dict[str, object]:
     """Django's settings for a postgresql:// address; `host=` in its query names a socket folder."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql"):
-        raise env.ImproperlyConfigured("DATABASE_URL must begin with postgresql://. Other databases cannot hold the queue's invariants.")
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://. Other databases cannot hold the queue's invariants.")
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -172,7 +173,7 @@ WHITENOISE_USE_FINDERS = TESTING or DEBUG
 
 # ------------------------------------------------------------------ people
 AUTH_USER_MODEL = "annotation.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["annotation.accounts.Accounts"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")

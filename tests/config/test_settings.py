@@ -30,8 +30,8 @@ def real_services(**changes: str) -> dict[str, str]:
     else:
         address, redis = settings.EMBEDDED.database_url, f"unix://{settings.EMBEDDED.redis_socket}"
     return {
-        "DATABASE_URL": address, "REDIS_URL": redis, "SECRET_KEY": "k3" * 30 + "!?&abcdefgh", "ASSAY_HTTPS": "1", "ASSAY_HOSTS": "assay.example",
-        **changes,
+        "DATABASE_URL": address, "REDIS_URL": redis, "SECRET_KEY": "k3" * 30 + "!?&abcdefgh",
+        "ASSAY_HTTPS": "1", "ASSAY_HOSTS": "assay.example", **changes,
     }  # fmt: skip
 
 
