@@ -58,7 +58,8 @@ class World:
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:  # noqa: ARG001 - committed, because an export reads by its own connection
+def world(transactional_db: None) -> World:
+    """Committed, because an export reads by a connection of its own."""
     cast = make.make_cast()
     left = make.make_member(cast.project, "leonie", Role.ANNOTATOR)
     people.deactivate(cast.project, left.number)
