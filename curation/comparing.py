@@ -130,7 +130,7 @@ def prepare(
     Raises Invalid with the fields at fault.
     """
     wrong: dict[str, str] = {}
-    if project.pk not in (positive.question.project_id, scorer.project_id):
+    if {positive.question.project_id, scorer.project_id} != {project.pk}:
         wrong["positive"] = "The question and the scorer must be of this project."
     if positive.is_unsure:
         wrong["positive"] = "Unsure is counted beside. Choose an answer that the score can speak for."

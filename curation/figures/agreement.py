@@ -58,7 +58,7 @@ def coefficients(found: QuestionAgreement) -> Figure:
     colour = {"color": "var(--d1)"}
     defined = [row for row in data if row["value"] is not None]
     layers: list[Spec] = [
-        {"data": {"values": data}, "mark": {"type": "point", "opacity": 0}, "encoding": {"y": y}},
+        {"data": {"values": data}, "mark": {"type": "point", "opacity": 0, "color": "var(--surface)"}, "encoding": {"y": y}},
         {
             "data": {"values": [row for row in defined if row["low"] is not None]},
             "mark": {"type": "bar", "height": 10, "opacity": 0.3, "cornerRadius": 2} | colour,
