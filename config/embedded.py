@@ -179,13 +179,13 @@ class Embedded:
 
     def _postgres_program(self, program: str, *arguments: str) -> None:
         user = system_user()
-        uid, gid, groups = (None, None, None) if user is None else (user.pw_uid, user.pw_gid, [])
+        uid, gid = (None, None) if user is None else (user.pw_uid, user.pw_gid)
         # Files, not pipes: the server inherits them, and a pipe would never close.
         with tempfile.TemporaryFile() as output:
             done = subprocess.run(
                 [postgres_bin() / program, *arguments],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd="/", start_new_session=True, check=False,
-                user=uid, group=gid, extra_groups=groups,
+                user=uid, group=gid, extra_groups=None if user is None else [],
             )  # fmt: skip
             if done.returncode:
                 output.seek(0)
