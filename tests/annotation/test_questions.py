@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.db import connection
 
-from annotation import presets, queue, questions
+from annotation import presets, questions, queue
 from annotation.errors import Conflict, Invalid
 from annotation.models import Choice, Guideline, Question, Vote
 from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, Spec, TagSpec
