@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from curation.api import agreement, comparisons, exporting, overview, runs
+from curation.api import agreement, comparisons, exporting, imports, items, overview, runs, samples
 
 PROJECT = "projects/<slug:project>/"
 
@@ -9,6 +9,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}overview/", overview.OverviewView.as_view(), name="api_overview"),
     path(f"{PROJECT}runs/over/", runs.RunsOver.as_view(), name="api_runs_over"),
     path(f"{PROJECT}runs/coverage/", runs.Coverage.as_view(), name="api_runs_coverage"),
+    # items in, items seen, samples and tasks
+    path(f"{PROJECT}imports/", imports.Imports.as_view(), name="api_imports"),
+    path(f"{PROJECT}imports/<uuid:batch>/", imports.Import.as_view(), name="api_import"),
+    path(f"{PROJECT}items/", items.Items.as_view(), name="api_items"),
+    path(f"{PROJECT}items/<int:item>/", items.OneItem.as_view(), name="api_item"),
+    path(f"{PROJECT}samples/", samples.Samples.as_view(), name="api_samples"),
+    path(f"{PROJECT}samples/<int:sample>/items/", samples.OneSample.as_view(), name="api_sample_items"),
+    path(f"{PROJECT}tasks/", samples.Tasks.as_view(), name="api_tasks"),
     # the way out
     path(f"{PROJECT}export/jsonl/", exporting.JsonLines.as_view(), name="api_export_jsonl"),
     path(f"{PROJECT}export/csv/", exporting.Csv.as_view(), name="api_export_csv"),

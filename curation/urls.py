@@ -1,11 +1,21 @@
 from django.urls import URLPattern, URLResolver, path
 
-from curation.views import agreement, comparisons, exporting, overview, runs
+from curation.views import agreement, comparisons, exporting, importing, items, overview, runs, samples
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # how it stands; what to score
     path("p/<slug:project>/", overview.show, name="overview"),
     path("p/<slug:project>/runs/new/", runs.new, name="run_new"),
+    # items in, items seen, samples and tasks
+    path("p/<slug:project>/imports/", importing.listing, name="imports"),
+    path("p/<slug:project>/imports/new/", importing.new, name="import_new"),
+    path("p/<slug:project>/imports/<uuid:batch>/", importing.batch, name="import_batch"),
+    path("p/<slug:project>/items/", items.listing, name="items"),
+    path("p/<slug:project>/items/<int:item>/", items.item, name="item"),
+    path("p/<slug:project>/samples/", samples.listing, name="samples"),
+    path("p/<slug:project>/samples/new/", samples.new, name="sample_new"),
+    path("p/<slug:project>/samples/<int:sample>/", samples.sample, name="sample"),
+    path("p/<slug:project>/tasks/new/", samples.tasks, name="tasks_new"),
     # the way out
     path("p/<slug:project>/export/", exporting.export, name="export"),
     path("p/<slug:project>/export/items.<slug:form>", exporting.export_file, name="export_file"),

@@ -1,8 +1,12 @@
 """What workers do. Each task is thin: an id in, one service call."""
 
+from uuid import UUID
+
 import structlog
 from kombu.exceptions import OperationalError
 
+from curation.importing import service as importing
+from curation.models import ImportBatch
 from scoring import runs, working
 from scoring.models import ScoringRun
 from workers import process
@@ -34,5 +38,21 @@ def _send(run_id: int, queue: str) -> bool:
         work_on_run.apply_async((run_id,), queue=queue, retry=False)
     except OperationalError as error:
         log.warning("no broker", run=run_id, reason=str(error))
+        return False
+    return True
+
+
+@app.task
+def run_import(batch_id: str) -> None:
+    """Bring in the items of an uploaded file."""
+    importing.run(UUID(batch_id))
+
+
+def send_import(batch: ImportBatch) -> bool:
+    """Tell the workers of an import that was started. Call it after the commit; False when no broker answers."""
+    try:
+        run_import.apply_async((str(batch.pk),), retry=False)
+    except OperationalError as error:
+        log.warning("no broker", batch=str(batch.pk), reason=str(error))
         return False
     return True

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -87,7 +87,7 @@ class Preview:
 
 def preview(batch: ImportBatch, source: Source | None = None) -> Preview:
     """The first rows, and the likeliest mapping of the columns. Invalid when the file cannot be read in this way."""
-    path = Path(batch.path)
+    path = path_of(batch)
     source = (source or source_of(batch)).checked()
     names = readers.columns(path, source)
     block = next(iter(readers.blocks(path, source)), None)
@@ -105,11 +105,16 @@ def _cells(block: readers.Block, name: str) -> list[str]:
     return [cell if len(cell) <= CELL else cell[:CELL] + " …" for cell in cells]
 
 
+def path_of(batch: ImportBatch) -> Path:
+    """Where the file lies."""
+    return Path(batch.path)
+
+
 def source_of(batch: ImportBatch) -> Source:
     """How the file is read: as was settled at the start, else as guessed."""
     if given := batch.mapping.get("source"):
         return Source(**given)
-    return readers.guess(Path(batch.path), batch.filename)
+    return readers.guess(path_of(batch), batch.filename)
 
 
 def mapping_of(batch: ImportBatch) -> Mapping | None:
@@ -122,7 +127,7 @@ def mapping_of(batch: ImportBatch) -> Mapping | None:
 def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None, skip_bad_rows: bool = False) -> ImportBatch:
     """Settle how the file is read and mapped. Whoever calls this enqueues the run, or runs it."""
     source = (source or source_of(batch)).checked()
-    mapping = mapping.checked(readers.columns(Path(batch.path), source))
+    mapping = mapping.checked(readers.columns(path_of(batch), source))
     with transaction.atomic():
         batch = ImportBatch.objects.select_for_update().get(pk=batch.pk)
         if batch.state == ImportState.DONE:
@@ -146,7 +151,7 @@ def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportB
         if not mine or batch.state == ImportState.DONE or (mapping := mapping_of(batch)) is None:
             return batch
         ImportBatch.objects.filter(pk=batch.pk).update(state=ImportState.RUNNING, error="", finished_at=None)
-        file = staging.File(Path(batch.path), source_of(batch), mapping, batch.file_hash, batch.skip_bad_rows)
+        file = staging.File(path_of(batch), source_of(batch), mapping, batch.file_hash, batch.skip_bad_rows)
         try:
             with _told(batch, tell) as told, transaction.atomic():
                 tally = staging.bring_in(batch.project_id, batch.pk, file, told)
@@ -159,8 +164,8 @@ def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportB
             log.exception("import broke off", batch=str(batch.pk))
             raise
     batch.refresh_from_db()
-    if batch.state == ImportState.DONE and Path(batch.path).parent == folder():
-        Path(batch.path).unlink(missing_ok=True)
+    if batch.state == ImportState.DONE:
+        _drop_file(batch)
     return batch
 
 
@@ -180,8 +185,13 @@ def discard(batch: ImportBatch) -> None:
         if not mine or ImportBatch.objects.get(pk=batch.pk).state in (ImportState.DONE, ImportState.RUNNING):
             raise Conflict("Only an import that brought no items can be discarded.")
         ImportBatch.objects.filter(pk=batch.pk).delete()
-    if Path(batch.path).parent == folder():
-        Path(batch.path).unlink(missing_ok=True)
+    _drop_file(batch)
+
+
+def _drop_file(batch: ImportBatch) -> None:
+    """An upload goes when it is no longer needed; a file that was read where it lies stays."""
+    if path_of(batch).parent == folder():
+        path_of(batch).unlink(missing_ok=True)
 
 
 def _finish(batch: ImportBatch, state: ImportState, tally: staging.Tally, error: str = "") -> None:
@@ -235,9 +245,3 @@ def _told(batch: ImportBatch, also: Tell) -> Iterator[Tell]:
         yield tell
     finally:
         aside.close()
-
-
-def chunks_of(file: BinaryIO) -> Iterator[bytes]:
-    """A stream in pieces."""
-    while chunk := file.read(1 << 20):
-        yield chunk

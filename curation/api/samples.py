@@ -1,0 +1,107 @@
+"""Samples and tasks over the API."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation import access
+from annotation.api.fields import read
+from annotation.errors import Missing
+from annotation.models import Kind, Question
+from curation import choosing, sampling
+from curation.models import Sample, SampleItem
+
+SEED = {"min_value": -(2**63), "max_value": 2**63 - 1}
+
+
+class SampleShape(serializers.ModelSerializer[Sample]):
+    class Meta:
+        model = Sample
+        fields = ["id", "name", "seed", "size", "population", "query", "created_at"]
+        read_only_fields = fields
+        ref_name = "Sample"
+
+
+class NewSample(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120)
+    size = serializers.IntegerField(min_value=1, max_value=10_000_000)
+    seed = serializers.IntegerField(default=None, allow_null=True, **SEED, help_text="The project's own when left out.")
+    kind = serializers.ChoiceField(Kind.choices, default=Kind.TEXT)
+    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text="all, import:<id>, sample:<id> or question:<slug>.")
+    metadata = serializers.DictField(default=dict, help_text="Only items that have all of this.")
+    seeds = serializers.BooleanField(default=False, help_text="Also items that others of the same kind were derived from.")
+    strata = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="A metadata key.")
+    allocation = serializers.ChoiceField(list(sampling.ALLOCATIONS.items()), default="proportional")
+
+
+class SampleItemShape(serializers.ModelSerializer[SampleItem]):
+    external_id = serializers.CharField(source="item.external_id")
+
+    class Meta:
+        model = SampleItem
+        fields = ["item", "external_id", "stratum", "probability"]
+        read_only_fields = fields
+        ref_name = "SampleItem"
+
+
+class NewTasks(serializers.Serializer[Any]):
+    question = serializers.SlugField()
+    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text="all, import:<id>, sample:<id> or question:<slug>.")
+    seeds = serializers.BooleanField(default=False, help_text="Also items that others of the same kind were derived from.")
+
+
+class MadeTasks(serializers.Serializer[Any]):
+    question = serializers.CharField()
+    made = serializers.IntegerField(help_text="How many are new.")
+
+
+class Samples(generics.ListAPIView[Sample]):
+    serializer_class = SampleShape
+
+    @extend_schema(operation_id="samples", tags=["samples"])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Every sample of the project."""
+        return super().get(request, *args, **kwargs)
+
+    def get_queryset(self) -> Any:
+        member = access.researcher(self.request.user, self.kwargs["project"])
+        return Sample.objects.filter(project=member.project)
+
+    @extend_schema(operation_id="sample_draw", tags=["samples"], request=NewSample, responses={201: SampleShape})
+    def post(self, request: Request, project: str) -> Response:
+        """Draw a sample. The same seed draws the same items from the same population, anywhere."""
+        member = access.researcher(request.user, project)
+        sample = sampling.draw(member.project, **read(NewSample, request), by=member.user)
+        return Response(SampleShape(sample).data, status=status.HTTP_201_CREATED)
+
+
+class OneSample(generics.ListAPIView[SampleItem]):
+    serializer_class = SampleItemShape
+
+    @extend_schema(operation_id="sample_items", tags=["samples"])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The items of a sample, each with its stratum and its probability of being in."""
+        return super().get(request, *args, **kwargs)
+
+    def get_queryset(self) -> Any:
+        member = access.researcher(self.request.user, self.kwargs["project"])
+        if not Sample.objects.filter(project=member.project, pk=self.kwargs["sample"]).exists():
+            raise Missing("There is no such sample in this project.")
+        return SampleItem.objects.filter(sample=self.kwargs["sample"]).select_related("item")
+
+
+class Tasks(APIView):
+    @extend_schema(operation_id="tasks_make", tags=["samples"], request=NewTasks, responses={201: MadeTasks})
+    def post(self, request: Request, project: str) -> Response:
+        """Make tasks of a question for all items of its kind, an import, or a sample. Items that have one keep it."""
+        member = access.researcher(request.user, project)
+        given = read(NewTasks, request)
+        question = Question.objects.select_related("project").filter(project=member.project, slug=given["question"]).first()
+        if question is None:
+            raise Missing("There is no such question in this project.")
+        made = sampling.make_tasks(question, given["items"], seeds=given["seeds"])
+        return Response({"question": question.slug, "made": made}, status=status.HTTP_201_CREATED)
