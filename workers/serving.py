@@ -67,7 +67,7 @@ def web(host: str, port: int, processes: int) -> Program:
         [
             sys.executable, "-m", "granian", "--interface", "wsgi", "--host", host, "--port", str(port), "--no-ws",
             "--workers", str(processes), "--blocking-threads", str(BLOCKING_THREADS), "--backlog", "1024",
-            "--respawn-failed-workers", "--workers-kill-timeout", str(STOP_SECONDS - 5), "--log-level", "warning",
+            "--respawn-failed-workers", "--workers-kill-timeout", str(STOP_SECONDS - 5), "--log-level", "error",
             "config.wsgi:application",
         ],
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """manage.py worker: one worker process."""
 
+import warnings
 from typing import Any
 
 from celery.signals import worker_shutting_down
@@ -28,10 +29,11 @@ class Command(BaseCommand):
         worker_shutting_down.connect(lambda **_: bench.stopping.set(), weak=False)
         companions = process.Companions(bench, [queue])
         companions.start()
+        warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")  # allowed, and said in docs/operators.md
         self.stdout.write(f"Worker {bench.name} listens to the {queue} queue.")
         try:
             app.worker_main(
-                ["worker", "--pool", "threads", "--concurrency", str(concurrency), "--queues", queue, "--hostname", f"{bench.name}@%h",
+                ["--quiet", "worker", "--pool", "threads", "--concurrency", str(concurrency), "--queues", queue, "--hostname", f"{bench.name}@%h",
                  "--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
             )  # fmt: skip
         finally:
