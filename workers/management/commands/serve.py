@@ -51,8 +51,8 @@ class Command(BaseCommand):
         os.chdir(Path(settings.BASE_DIR))
 
     def _say(self, words: str) -> None:
-        self.stderr.write(words, self.style.NOTICE)
-        self.stderr.flush()
+        self.stdout.write(words)
+        self.stdout.flush()
 
 
 def _missing_migrations() -> int:

@@ -33,8 +33,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Worker {bench.name} listens to the {queue} queue.")
         try:
             app.worker_main(
-                ["--quiet", "worker", "--pool", "threads", "--concurrency", str(concurrency), "--queues", queue, "--hostname", f"{bench.name}@%h",
-                 "--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+                ["--quiet", "worker", "--pool", "threads", "--concurrency", str(concurrency), "--queues", queue,
+                 "--hostname", f"{bench.name}@%h", "--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
             )  # fmt: skip
         finally:
             bench.stopping.set()
