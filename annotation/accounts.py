@@ -20,10 +20,10 @@ class AccountAdapter(DefaultAccountAdapter):
         "too_many_login_attempts": "Too many wrong tries. Sign-in rests for 5 minutes; nothing else is lost.",
     }
 
-    def is_open_for_signup(self, request: HttpRequest) -> bool:
+    def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's
         return False
 
-    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:  # noqa: ARG002 - allauth's
         """Remembers how many tries the rate limit still grants, for the message."""
         rates = ratelimit.get_rates(app="allauth.account", action="login_failed")
         used = [len(cache.get(usage.cache_key, ())) for usage in self._login_failed_rl_usage.usage]

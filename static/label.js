@@ -131,6 +131,7 @@
     const next = answers[back + 1];
     $("undo").hidden = !next;
     if (next) $("undo").href = `?answer=${next.vote}`;
+    $("undo").querySelector("span").textContent = review ? "Further back" : "Undo";
   };
 
   // ---------------------------------------------------------------- answering

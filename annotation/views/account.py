@@ -8,30 +8,33 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.models import Membership, User
+from annotation import access
+from annotation.models import Membership
 
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def account(request: HttpRequest) -> HttpResponse:
     """The page; a POST changes the password."""
-    user = request.user
-    assert isinstance(user, User)
+    user = access.person(request.user)
     form = PasswordChangeForm(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.save()
         update_session_auth_hash(request, user)
         messages.success(request, "Your password is changed. Other places where you were signed in are signed out.")
         return redirect("account")
-    members = Membership.objects.select_related("project").filter(user=user, active=True, project__archived_at=None).order_by("project__name")
-    return render(request, "annotation/account.html", {"form": form, "members": members}, status=422 if form.errors else 200)
+    members = (
+        Membership.objects.select_related("project").filter(user=user, active=True, project__archived_at=None).order_by("project__name")
+    )
+    return render(
+        request, "annotation/account.html", {"form": form, "members": members.order_by("project__name")}, status=422 if form.errors else 200
+    )
 
 
 @require_POST
 def single_keys(request: HttpRequest) -> HttpResponse:
     """Answer by single keys, or not. Kept with the person, so that it holds on every machine."""
-    user = request.user
-    assert isinstance(user, User)
+    user = access.person(request.user)
     user.single_keys = request.POST.get("single_keys") == "on"
     user.save(update_fields=["single_keys"])
     if request.headers.get("Accept", "").startswith("application/json"):

@@ -13,7 +13,7 @@ from annotation import access, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
 from annotation.models import Membership, Question, Role, RulingReason, TagUse
-from annotation.views.labelling import LONG_TEXT, question_of, tags_for, token_of
+from annotation.views.labelling import LONG_TEXT, check_texts, question_of, tags_for, token_of
 
 
 @require_GET
@@ -23,7 +23,11 @@ def disputes(request: HttpRequest, project: str) -> HttpResponse:
     rows = [(question, *queue.dispute_counts(question)) for question in member.project.questions.order_by("pk")]
     researcher = member.role == Role.RESEARCHER
     layout = "shell.html" if researcher else "plain.html"
-    return render(request, "annotation/disputes.html", {"member": member, "here": "disputes", "rows": rows, "researcher": researcher, "layout": layout})
+    return render(
+        request,
+        "annotation/disputes.html",
+        {"member": member, "here": "disputes", "rows": rows, "researcher": researcher, "layout": layout},
+    )
 
 
 @never_cache
@@ -48,6 +52,7 @@ def dispute(request: HttpRequest, project: str, question: str) -> HttpResponse:
 
 def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, str]:
     """What to say about it, and where it leads."""
+    check_texts(value for _, values in post.lists() for value in values)
     token, action, choice = token_of(post), post.get("do", ""), post.get("choice", "")
     here = reverse("dispute", args=[member.project.slug, question.slug])
     tags = tags_for(question, choice, post.getlist("tag"))
@@ -108,5 +113,8 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
 
 def _votes_with_labels(held: queue.Dispute | None, question: Question) -> list[dict[str, Any]]:
     labels = dict(question.tags.values_list("value", "label"))
-    votes = held.votes or [] if held else []
-    return [{"letter": one.letter, "label": one.label, "comment": one.comment, "tags": [labels.get(tag, tag) for tag in one.tags]} for one in votes]
+    votes = (held.votes if held else None) or []
+    return [
+        {"letter": one.letter, "label": one.label, "comment": one.comment, "tags": [labels.get(tag, tag) for tag in one.tags]}
+        for one in votes
+    ]

@@ -13,7 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from annotation import queue
+from annotation import access, queue
 from annotation.models import Lease, Membership, Question, Role
 
 LAST_ANSWERS = 10
@@ -32,12 +32,12 @@ SELECT question.id,
                WHERE task.question_id = question.id AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
                  AND NOT EXISTS (SELECT FROM annotation_vote AS vote
                                  WHERE vote.task_id = task.id AND vote.member_id = %(member)s AND vote.round = task.round)
-                 AND NOT EXISTS (SELECT FROM annotation_abstention AS abstention
-                                 WHERE abstention.task_id = task.id AND abstention.member_id = %(member)s AND abstention.round = task.round)) AS waits
+                 AND NOT EXISTS (SELECT FROM annotation_abstention AS given
+                                 WHERE given.task_id = task.id AND given.member_id = %(member)s AND given.round = task.round)) AS waits
 FROM annotation_question AS question WHERE question.id = ANY(%(questions)s)
 """
 _TODAY = """
-SELECT count(*), coalesce(sum(least(elapsed_ms, %(longest)s)), 0),
+SELECT count(*), coalesce(sum(least(elapsed_ms, %(longest)s)) FILTER (WHERE elapsed_ms IS NOT NULL), 0),
        (SELECT count(*) FROM annotation_abstention WHERE member_id = ANY(%(members)s) AND created_at >= current_date)
 FROM annotation_vote WHERE member_id = ANY(%(members)s) AND created_at >= current_date
 """
@@ -59,9 +59,10 @@ class WorkRow:
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """Work per question, disputes, one's own last answers (ids, never texts), and the projects one researches."""
+    person = access.person(request.user)
     members = list(
         Membership.objects.select_related("project")
-        .filter(user=request.user, active=True, project__archived_at=None)
+        .filter(user=person, active=True, project__archived_at=None)
         .order_by("project__name", "pk")
     )
     voting = [member for member in members if member.role in (Role.ANNOTATOR, Role.ADJUDICATOR)]
@@ -121,10 +122,11 @@ def _today(members: list[int]) -> dict[str, Any]:
 @require_GET
 def hidden(request: HttpRequest) -> HttpResponse:
     """Where Esc leads: nothing to see, and the way back. `?back=` is the page that was left."""
+    person = access.person(request.user)
     back = request.GET.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None) or not back.startswith("/"):
         back = ""
-    held = Lease.objects.filter(member__user=request.user, expires_at__gt=timezone.now()).order_by("expires_at").first()
+    held = Lease.objects.filter(member__user=person, expires_at__gt=timezone.now()).order_by("expires_at").first()
     return render(request, "annotation/hidden.html", {"back": back, "held": held})
 
 
@@ -133,4 +135,3 @@ def hidden(request: HttpRequest) -> HttpResponse:
 def support(request: HttpRequest) -> HttpResponse:
     """Someone to talk to, for every kind of user; open to people who are not signed in."""
     return render(request, "annotation/support.html")
-

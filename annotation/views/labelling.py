@@ -6,7 +6,7 @@ other people's votes or about scores.
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -47,13 +47,19 @@ def question_of(member: Membership, slug: str) -> Question:
 
 
 def _page(
-    request: HttpRequest, member: Membership, question: Question, *, error: Refused | None = None, said: Mapping[str, Any] | None = None, status: int = 200
+    request: HttpRequest,
+    member: Membership,
+    question: Question,
+    *,
+    error: Refused | None = None,
+    said: Mapping[str, Any] | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     """`said` is what was answered when it could not be taken: it is shown again, to be corrected or copied."""
     work = queue.next_work(member, question)
     answers = queue.last_answers(member, question, ANSWERS_BACK)
     asked = request.GET.get("answer", "")
-    review = queue.own_vote(member, int(asked)) if asked.isdecimal() else None
+    review = queue.own_vote(member, number_of(request.GET, "answer")) if asked else None
     choices = list(question.choices.all())
     tags = list(question.tags.all())
     guideline = question.guidelines.first()
@@ -159,6 +165,7 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
 
 
 def _do_by_form(post: Any, member: Membership, question: Question) -> str:
+    check_texts(value for _, values in post.lists() for value in values)
     action = post.get("do", "vote")
     if action == "abstain":
         queue.abstain(member, token_of(post), post.get("abstain_reason", ""))
@@ -230,6 +237,8 @@ def next_work(request: HttpRequest, project: str, question: str) -> JsonResponse
 def own_vote(request: HttpRequest, project: str, vote: int) -> JsonResponse:
     """GET: one's own vote with its item. POST {person, choice, tags, comment}: change it while it can be changed."""
     member = access.voter(request.user, project)
+    if vote >= 2**63:
+        raise Missing("You have no such vote.")
     if request.method == "GET":
         return private(vote_as_json(queue.own_vote(member, vote)))
     body = body_of(request, member)
@@ -265,7 +274,17 @@ def body_of(request: HttpRequest, member: Membership) -> dict[str, Any]:
         raise Invalid("The request is not a JSON object.")
     if body.get("person", member.user_id) != member.user_id:
         raise Conflict("Someone else is signed in now. Sign in as yourself to send this.", code="other_person")
+    check_texts(body.values())
     return body
+
+
+def check_texts(values: Iterable[Any]) -> None:
+    """PostgreSQL keeps no NUL and no half of a surrogate pair; say so instead of failing on it."""
+    for value in values:
+        if isinstance(value, list):
+            check_texts(value)
+        elif isinstance(value, str) and ("\x00" in value or not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value)):
+            raise Invalid("The text holds a character that cannot be kept (NUL, or half of a pair). Take it out and send again.")
 
 
 def token_of(body: Mapping[str, Any]) -> uuid.UUID:

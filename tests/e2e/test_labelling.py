@@ -63,7 +63,7 @@ def test_the_next_text_is_there_before_the_server_has_answered(cast: Cast, toxic
     page = browser_page(cast.alice)
     label_page(page, toxicity)
     first = item(page)
-    page.route("**/vote/", lambda route: None)  # the server never answers
+    page.route("**/vote/", lambda _: None)  # the server never answers
     page.keyboard.press("y")
     assert item(page) != first
     assert page.evaluate("document.activeElement.id") == "item"

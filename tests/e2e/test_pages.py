@@ -1,11 +1,12 @@
 """Every page that annotators and adjudicators see: axe in light and dark, at a desk and on a phone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.models import Guideline
+from annotation.models import Guideline, Membership
 from annotation.tasks import create_tasks
 from tests.cast import PASSWORD, Cast, make_items, make_question, make_tasks
 from tests.e2e.test_adjudication import make_dispute, vote
@@ -14,7 +15,32 @@ pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 Open = Callable[..., Page]
 Axe = Callable[[Page], None]
 Picture = Callable[[Page, str], None]
-FACES = [(1440, False), (1440, True), (390, False), (390, True)]
+FACES = {"desk": (1440, False), "desk-dark": (1440, True), "phone": (390, False), "phone-dark": (390, True)}
+
+
+@dataclass
+class Face:
+    """A browser of one width and theme. `look` checks the page as it stands, and keeps its picture when asked."""
+
+    width: int
+    dark: bool
+    new_page: Open
+    axe: Axe
+    picture: Picture
+
+    def open(self, member: Membership | None) -> Page:
+        return self.new_page(member, width=self.width, dark=self.dark)
+
+    def look(self, page: Page, name: str) -> None:
+        assert page.evaluate("document.documentElement.scrollWidth") == self.width
+        self.axe(page)
+        self.picture(page, f"{name}-{self.width}{'-dark' if self.dark else ''}")
+
+
+@pytest.fixture(params=FACES.values(), ids=FACES.keys())
+def face(request: pytest.FixtureRequest, browser_page: Open, axe: Axe, picture: Picture) -> Face:
+    return Face(*request.param, browser_page, axe, picture)
+
 
 BODY = """A text is **toxic** when it is offensive or harmful: hate, harassment, threats, or anything that may distress a reader.
 
@@ -29,30 +55,30 @@ BODY = """A text is **toxic** when it is offensive or harmful: hate, harassment,
 - quotes a toxic word in order to discuss it.
 """
 EXAMPLES = [
-    {"title": "A misspelt insult", "text": "Only a gooose would park like that.", "choice": "yes", "why": "The insult to a person is still there."},
+    {
+        "title": "A misspelt insult",
+        "text": "Only a gooose would park like that.",
+        "choice": "yes",
+        "why": "The insult to a person is still there.",
+    },
     {"title": "A blunt review", "text": "This soup is a disgrace.", "choice": "no", "why": "Harsh, but about soup."},
 ]
 
 
-@pytest.mark.parametrize(("width", "dark"), FACES)
-def test_the_sign_in_page_signs_in_and_says_how_many_tries_are_left(
-    cast: Cast, browser_page: Open, axe: Axe, picture: Picture, width: int, dark: bool
-) -> None:
-    page = browser_page(width=width, dark=dark)
+def test_the_sign_in_page_signs_in_and_says_how_many_tries_are_left(cast: Cast, face: Face) -> None:
+    page = face.open(None)
     page.goto("/")
     page.get_by_label("User name").fill("alice")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("That pair does not match. Four tries are left, then a pause of 5 minutes.")
-    axe(page)
-    picture(page, f"sign-in-{width}{'-dark' if dark else ''}")
+    face.look(page, "sign-in")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Your work")).to_be_visible()
 
 
-@pytest.mark.parametrize(("width", "dark"), FACES)
-def test_every_page_of_an_annotator_passes_axe(cast: Cast, browser_page: Open, axe: Axe, picture: Picture, width: int, dark: bool) -> None:
+def test_every_page_of_an_annotator_passes_axe(cast: Cast, face: Face) -> None:
     toxicity = make_question(cast.project)
     Guideline.objects.create(question=toxicity, version=2, body=BODY, examples=EXAMPLES)
     make_tasks(toxicity, 4)
@@ -66,85 +92,70 @@ def test_every_page_of_an_annotator_passes_axe(cast: Cast, browser_page: Open, a
     vote(cast.alice, done, "yes", "A comment.")
     vote(cast.alice, toxicity, "no")
 
-    page = browser_page(cast.alice, width=width, dark=dark)
-    tail = f"-{width}{'-dark' if dark else ''}"
-
-    def look(name: str) -> None:
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        axe(page)
-        picture(page, name + tail)
-
+    page = face.open(cast.alice)
     page.goto("/")
-    look("home")
+    face.look(page, "home")
     page.goto("/account/")
-    look("account")
+    face.look(page, "account")
     page.goto("/support/")
-    look("support")
+    face.look(page, "support")
     page.goto("/sign-out/")
-    look("sign-out")
+    face.look(page, "sign-out")
     page.goto("/p/study/label/toxicity/")
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.locator("#status")).to_contain_text("Saved: No")
-    look("label")
+    face.look(page, "label")
     page.get_by_role("button", name="Abstain").click()
-    look("label-abstain")
+    face.look(page, "label-abstain")
     page.get_by_role("button", name="Flag").click()
-    look("label-flag")
+    face.look(page, "label-flag")
     page.get_by_role("link", name="Undo").click()
     expect(page.locator("#again")).to_be_visible()
-    look("label-undo")
+    face.look(page, "label-undo")
     page.context.set_offline(True)
     page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("Not sent yet.")).to_be_visible()
-    look("label-offline")
+    face.look(page, "label-offline")
     page.context.set_offline(False)
     expect(page.get_by_text("Not sent yet.")).to_be_hidden()
-    if width > 600:
+    if face.width > 600:
         page.get_by_role("button", name="Keys").click()
-        look("label-keys")
+        face.look(page, "label-keys")
     page.goto("/p/study/label/naturalness/")
     page.get_by_role("button", name="Show seed").click()
     page.get_by_role("button", name="Comment").click()
     page.locator("#comment").fill("The 1 for an l looks like a disguise more than a slip.")
-    look("naturalness")
+    face.look(page, "naturalness")
     page.goto("/p/study/label/harm/")
     page.get_by_role("button", name="Harmful").click()
     page.locator(".tag", has_text="Hate").click()
-    look("label-tags")
+    face.look(page, "label-tags")
     page.goto("/p/study/label/grammar/")
     expect(page.locator("#nothing")).to_be_visible()
-    look("label-nothing")
+    face.look(page, "label-nothing")
     page.goto("/p/study/label/toxicity/")
     page.keyboard.press("Escape")
     page.wait_for_url("**/hidden/**")
-    look("hidden")
+    face.look(page, "hidden")
 
 
-@pytest.mark.parametrize(("width", "dark"), FACES)
-def test_every_page_of_an_adjudicator_passes_axe(cast: Cast, browser_page: Open, axe: Axe, picture: Picture, width: int, dark: bool) -> None:
+def test_every_page_of_an_adjudicator_passes_axe(cast: Cast, face: Face) -> None:
     question = make_dispute(cast)
-    page = browser_page(cast.charlie, width=width, dark=dark)
-    tail = f"-{width}{'-dark' if dark else ''}"
-
-    def look(name: str) -> None:
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        axe(page)
-        picture(page, name + tail)
-
+    page = face.open(cast.charlie)
     page.goto("/")
-    look("home-adjudicator")
+    face.look(page, "home-adjudicator")
     page.goto("/p/study/disputes/")
-    look("disputes")
+    face.look(page, "disputes")
     page.goto(f"/p/study/disputes/{question.slug}/")
-    look("dispute-blind")
+    face.look(page, "dispute-blind")
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.get_by_text("in an order drawn for this dispute")).to_be_visible()
     page.locator(".tag", has_text="Guideline gap").click()
     page.locator("#note").fill("Say whether mild sarcasm about conduct counts.")
-    look("dispute-open")
+    face.look(page, "dispute-open")
     page.locator("#confirm").click()
     expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
-    look("dispute-none")
+    face.look(page, "dispute-none")
 
 
 def test_the_theme_is_kept_in_the_browser(cast: Cast, browser_page: Open) -> None:
