@@ -81,7 +81,7 @@ class Figure:
 def page_svg(figure: Figure) -> str:
     """The SVG for a page: one image with its finding as its name, colours by token, no style attribute."""
     named = f'<svg class="plot" role="img" aria-label={quoteattr(figure.finding)} '
-    return _drawn(figure).replace('class="marks" ', "", 1).replace("<svg ", named, 1)
+    return _drawn(figure).replace("<svg ", named, 1)
 
 
 def as_file(figure: Figure, kind: str) -> bytes:
@@ -105,7 +105,9 @@ def numbers(values: Iterable[float | None], digits: int = 4) -> list[float | Non
 def _drawn(figure: Figure) -> str:
     import vl_convert  # noqa: PLC0415
 
-    return str(vl_convert.vegalite_to_svg(figure.vega_lite, allowed_base_urls=[]))
+    svg = vl_convert.vegalite_to_svg(figure.vega_lite, allowed_base_urls=[])
+    # The figure is one image with one name; Vega's names and classes for its parts would only be in the way.
+    return re.sub(r"<[a-z][^>]*>", lambda tag: re.sub(r' (?:role|class|aria-[a-z]+)="[^"]*"', "", tag[0]), svg)
 
 
 def _csv(rows: list[Row]) -> str:

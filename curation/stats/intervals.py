@@ -81,7 +81,7 @@ def with_interval(value: float, replicates: Floats, n: int, *, units: int, propo
     bare = Estimate(value, None, None, n)
     defined = replicates[~np.isnan(replicates)]
     if units < 2:
-        return replace(bare, note="No interval: there is only one unit to resample.")
+        return replace(bare, note="No interval: one item, or the items of one seed, cannot be resampled.")
     if 2 * defined.size < replicates.size:
         return replace(bare, note="No interval: the figure is undefined in most resamples.")
     low, high = (float(end) for end in np.quantile(defined, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]))

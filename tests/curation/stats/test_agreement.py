@@ -94,7 +94,7 @@ def test_one_item_has_a_value_and_no_interval() -> None:
     found = agreement([[2, 1]])
     assert found.pairwise.value == pytest.approx(1 / 3)
     assert found.pairwise.low is None
-    assert "one unit" in found.pairwise.note
+    assert "cannot be resampled" in found.pairwise.note
 
 
 def test_unsure_has_no_place_in_an_order() -> None:
