@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(QUESTION, questions.QuestionDetail.as_view(), name="api_question"),
     path(f"{QUESTION}guidelines/", questions.Guidelines.as_view(), name="api_guidelines"),
     # what is answered
+    path(f"{PROJECT}asked/", work.Asked.as_view(), name="api_asked"),
     path(f"{QUESTION}tasks/", tasks.Tasks.as_view(), name="api_tasks"),
     path(f"{QUESTION}work/", work.Work.as_view(), name="api_work"),
     path(f"{QUESTION}progress/", work.Progress.as_view(), name="api_progress"),

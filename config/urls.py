@@ -2,12 +2,16 @@
 
 from allauth.account import views as account
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.decorators.http import require_http_methods
 
 from config.views import healthz
 
+# The package's views also take PUT and PATCH, as if they were POST.
+_page = require_http_methods(["GET", "HEAD", "POST"])
+
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("sign-in/", account.login, name="account_login"),
-    path("sign-out/", account.logout, name="account_logout"),
+    path("sign-in/", _page(account.login), name="account_login"),
+    path("sign-out/", _page(account.logout), name="account_logout"),
     path("", include("annotation.urls")),
     path("", include("scoring.urls")),
     path("", include("curation.urls")),

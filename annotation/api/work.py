@@ -1,13 +1,51 @@
 """The annotator's side of the API. The same calls as the labelling page; nothing here knows other votes or scores."""
 
-from drf_spectacular.utils import extend_schema
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, queue
 from annotation.api.fields import LARGEST_ID, View, question_or_none, read, read_query
-from annotation.models import AbstainReason, FlagReason
+from annotation.models import AbstainReason, Choice, FlagReason, Guideline, Question, Tag
+
+
+class AskedChoiceShape(serializers.ModelSerializer[Choice]):
+    class Meta:
+        ref_name = "AskedChoice"
+        model = Choice
+        fields = ["value", "label", "hotkey", "tag_use", "is_unsure"]
+
+
+class AskedTagShape(serializers.ModelSerializer[Tag]):
+    class Meta:
+        ref_name = "AskedTag"
+        model = Tag
+        fields = ["value", "label", "hotkey"]
+
+
+class AskedGuidelineShape(serializers.ModelSerializer[Guideline]):
+    class Meta:
+        ref_name = "AskedGuideline"
+        model = Guideline
+        fields = ["version", "body", "examples"]
+
+
+class AskedShape(serializers.ModelSerializer[Question]):
+    choices = AskedChoiceShape(many=True)
+    tags = AskedTagShape(many=True)
+    guideline = serializers.SerializerMethodField(help_text="The version in force.")
+
+    class Meta:
+        ref_name = "Asked"
+        model = Question
+        fields = ["slug", "title", "prompt", "kind", "sensitive", "choices", "tags", "guideline"]
+
+    @extend_schema_field(AskedGuidelineShape)
+    def get_guideline(self, question: Question) -> dict[str, Any]:
+        return dict(AskedGuidelineShape(question.guidelines.all()[0]).data)  # newest first
 
 
 class WorkShape(serializers.Serializer[queue.Work]):
@@ -131,6 +169,15 @@ class ProgressShape(serializers.Serializer[object]):
 
     class Meta:
         ref_name = "Progress"
+
+
+class Asked(View):
+    @extend_schema(operation_id="asked", tags=["work"], responses=AskedShape(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """What is asked of voters now: the questions on offer, with choices, tags and guidelines."""
+        member = access.member(request.user, project)
+        offered = Question.objects.filter(project=member.project, active=True, guidelines__isnull=False).distinct().order_by("slug")
+        return Response(AskedShape(offered.prefetch_related("choices", "tags", "guidelines"), many=True).data)
 
 
 class Work(View):
