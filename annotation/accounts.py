@@ -14,7 +14,7 @@ from annotation.models import User
 COUNTED = {1: "One try is", 2: "Two tries are", 3: "Three tries are", 4: "Four tries are"}
 
 
-class AccountAdapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     error_messages = {
         **DefaultAccountAdapter.error_messages,
         "too_many_login_attempts": "Too many wrong tries. Sign-in rests for 5 minutes; nothing else is lost.",
@@ -31,7 +31,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def validation_error(self, code: str, *args: Any) -> ValidationError:
         if code != "username_password_mismatch":
-            return super().validation_error(code, *args)
+            error: ValidationError = super().validation_error(code, *args)
+            return error
         left = getattr(self.request, "sign_in_tries_left", None)
         if left == 0:
             return ValidationError("That pair does not match. Sign-in now rests for 5 minutes.", code=code)
@@ -39,7 +40,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return ValidationError(f"That pair does not match.{tail}", code=code)
 
 
-class Accounts(AuthenticationBackend):
+class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
     """Sign-in by name and password, rate-limited by allauth."""
 
     def get_user(self, user_id: int) -> User | None:

@@ -283,7 +283,7 @@ def check_texts(values: Iterable[Any]) -> None:
     for value in values:
         if isinstance(value, list):
             check_texts(value)
-        elif isinstance(value, str) and ("\x00" in value or not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value)):
+        elif isinstance(value, str) and ("\x00" in value or (not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value))):
             raise Invalid("The text holds a character that cannot be kept (NUL, or half of a pair). Take it out and send again.")
 
 

@@ -18,7 +18,7 @@ def toxicity(cast: Cast) -> Question:
     return question
 
 
-def post(client: Client, path: str, **body: object):  # noqa: ANN201
+def post(client: Client, path: str, **body: object):
     return client.post(f"/p/study/{path}", json.dumps(body), content_type="application/json", headers={"accept": "application/json"})
 
 
@@ -69,7 +69,7 @@ def test_a_vote_brings_the_work_that_follows(cast: Cast, toxicity: Question, sig
     alice = sign_in(cast.alice)
     first, second = held(alice)
     answer = post(alice, "vote/", person=cast.alice.user_id, token=first["token"], choice="yes", comment="Plain.", elapsed_ms=900).json()
-    assert [one["token"] for one in answer["work"]][0] == second["token"]
+    assert next(one["token"] for one in answer["work"]) == second["token"]
     assert len(answer["work"]) == 2
     vote = Vote.objects.get()
     assert (vote.id, vote.choice.value, vote.comment, vote.elapsed_ms, vote.guideline.version) == (answer["vote"], "yes", "Plain.", 900, 1)

@@ -5,7 +5,7 @@ from django.test import Client
 from tests.cast import PASSWORD, Cast
 
 
-def sign_in(client: Client, password: str, username: str = "alice", **more: str):  # noqa: ANN201
+def sign_in(client: Client, password: str, username: str = "alice", **more: str):
     return client.post("/sign-in/", {"login": username, "password": password, **more})
 
 
