@@ -90,6 +90,6 @@ def with_interval(value: float, replicates: Floats, n: int, *, units: int, propo
             return replace(bare, note="No interval: every resample gives the same value.")
         low, high = wilson(round(value * proportion), proportion)
         return replace(bare, low=low, high=high, note="Wilson's interval, because every resample gives the same value.")
-    lost = replicates.size - defined.size
-    note = f"{lost:,} of {replicates.size:,} resamples left the figure undefined; the interval is of the others." if lost else ""
+    some = replicates.size - defined.size > 0.01 * replicates.size
+    note = "Some resamples leave a figure undefined; its interval is of the others." if some else ""
     return replace(bare, low=low, high=high, note=note)

@@ -25,10 +25,9 @@ def estimate(given: Estimate) -> SafeString:
     if given.value is None:
         return format_html('<span class="undefined">Undefined: {}</span>', given.reason)
     interval = "no interval" if given.low is None else f"{given.low:.2f}–{given.high:.2f}"
-    n = f"n = {given.n:,}" if given.low is not None else f"n = {given.n:,}. {given.note}"
     return format_html(
-        '<span class="cell"><b>{}</b> <span class="ci">{}</span>{}</span><span class="sub">{}</span>',
-        f"{given.value:.3f}", interval, _spark(given), n,
+        '<span class="cell"><b>{}</b> <span class="ci">{}</span>{}</span><span class="sub">n = {}</span>',
+        f"{given.value:.3f}", interval, _spark(given), f"{given.n:,}",
     )  # fmt: skip
 
 

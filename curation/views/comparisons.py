@@ -1,5 +1,6 @@
 """Machine against human: a list, a form, the comparison itself, and the items behind each of its numbers."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,11 +18,22 @@ from annotation.models import Choice, Project
 from curation import comparing
 from curation.figures import detection as figures
 from curation.models import Comparison, Sample
-from curation.stats.intervals import CONFIDENCE
+from curation.stats.detection import Decisions
+from curation.stats.intervals import CONFIDENCE, Estimate
 from curation.views.figures import download, drawn
 from scoring.models import Scorer
 
 PAGE = 100
+_NAMES = {
+    "true_positive": "True positives",
+    "false_negative": "False negatives",
+    "false_positive": "False positives",
+    "true_negative": "True negatives",
+    "unsure_positive": "Unsure, called positive",
+    "unsure_negative": "Unsure, not called",
+    "unscored": "No score",
+    "unlabelled": "No label",
+}
 _HEADS = ["Precision", "Recall", "F1", "Average precision"]
 
 
@@ -110,7 +122,7 @@ def _result(found: Comparison, threshold: float, by: str, *, fresh: bool) -> dic
     result = comparing.result(found, threshold, fresh=fresh)
     d = result.decisions
     slices, more = comparing.by_metadata(found, by, threshold) if by else ([], 0)
-    estimates = [d.precision, d.recall, d.f1, *([result.curve.average_precision] if result.curve else [])]
+    estimates = [*_three(d), *([result.curve.average_precision] if result.curve else [])]
     # Row, cell and number of the matrix; what people are unsure of stands beside it.
     rows = [
         (found.positive.label, [("true_positive", d.tp), ("false_negative", d.fn)]),
@@ -118,11 +130,20 @@ def _result(found: Comparison, threshold: float, by: str, *, fresh: bool) -> dic
         ("unsure", [("unsure_positive", result.unsure[0]), ("unsure_negative", result.unsure[1])]),
     ]
     return {
+        "slice_notes": _notes([e for part in slices for e in _three(part.decisions)]),
         "heads": _HEADS[:3], "heads_all": _HEADS, "query": f"?threshold={threshold:g}", "unsure": sum(result.unsure),
         "result": result, "threshold": f"{threshold:g}", "changed": threshold != found.threshold, "by": by, "slices": slices, "more": more,
         "matrix": rows, "figures": drawn(figures.of_result(result, found.positive.label)), "confidence": f"{CONFIDENCE:.0%}",
-        "notes": sorted({estimate.note for estimate in estimates if estimate.note}), "words": _in_words(found, result),
+        "notes": _notes(estimates), "words": _in_words(found, result),
     }  # fmt: skip
+
+
+def _three(found: Decisions) -> list[Estimate]:
+    return [found.precision, found.recall, found.f1]
+
+
+def _notes(estimates: Sequence[Estimate]) -> list[str]:
+    return sorted({estimate.note for estimate in estimates if estimate.note})
 
 
 def _in_words(found: Comparison, result: comparing.Result) -> str:
@@ -159,7 +180,7 @@ def items(request: HttpRequest, project: str, comparison: int) -> HttpResponse:
         "first": (page - 1) * PAGE + 1, "last": (page - 1) * PAGE + len(rows), "threshold": f"{threshold:g}", "contents": contents,
         "heading": _heading(found, cell), "toggle": address(contents=int(not contents)), "back": address(cell="", page=0, contents=0),
         "before": address(page=page - 1) if page > 1 else "", "after": address(page=page + 1) if page * PAGE < count else "",
-        "others": [(other, _heading(found, other), address(cell=other, page=0)) for other in comparing.CELLS],
+        "others": [(other, _NAMES[other], address(cell=other, page=0)) for other in comparing.CELLS],
     }  # fmt: skip
     return render(request, "curation/comparison_items.html", context)
 

@@ -1,7 +1,6 @@
 """Agreement on published votes, against figures computed elsewhere (facts.json) and in the papers themselves."""
 
 import csv
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,11 @@ import pytest
 
 from curation.stats.agreement import Agreement, agreement
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the published sets are not on this machine")
 NEAR = 1e-4
 
 
-@pytest.fixture(scope="module")
-def facts() -> dict[str, Any]:
-    return json.loads((DATA / "facts.json").read_text())  # type: ignore[no-any-return]
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    with (DATA / path).open(encoding="utf-8", newline="") as file:
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -46,8 +38,8 @@ def check(found: Agreement, facts: dict[str, Any]) -> None:
         assert estimate.low < estimate.value < estimate.high
 
 
-def test_fleiss_1971(facts: dict[str, Any]) -> None:
-    found = of_counters([Counter(row.values()) for row in rows("classic/fleiss1971_diagnoses.csv")])
+def test_fleiss_1971(data: Path, facts: dict[str, Any]) -> None:
+    found = of_counters([Counter(row.values()) for row in rows(data / "classic/fleiss1971_diagnoses.csv")])
     told = facts["classic_a_fleiss1971"]
     assert found.fleiss.value == pytest.approx(0.430, abs=5e-4)
     assert found.fleiss.value == pytest.approx(told["fleiss"]["kappa"], abs=1e-6)
@@ -55,9 +47,9 @@ def test_fleiss_1971(facts: dict[str, Any]) -> None:
     assert found.unanimous.value == pytest.approx(told["majority"]["unanimous_share"], abs=1e-6)
 
 
-def test_davidson_in_three_classes_and_as_toxic_or_not(facts: dict[str, Any]) -> None:
+def test_davidson_in_three_classes_and_as_toxic_or_not(data: Path, facts: dict[str, Any]) -> None:
     table = np.array(
-        [[int(row[name]) for name in ("hate_speech", "offensive_language", "neither")] for row in rows("davidson/labeled_data.csv")]
+        [[int(row[name]) for name in ("hate_speech", "offensive_language", "neither")] for row in rows(data / "davidson/labeled_data.csv")]
     )
     told = facts["davidson"]
     found = agreement(table, draws=200)
@@ -81,8 +73,8 @@ def test_davidson_in_three_classes_and_as_toxic_or_not(facts: dict[str, Any]) ->
     assert found.disputed.value == pytest.approx(told["toxic_binary"]["exactly_3_adjudication_share"], abs=1e-5)
 
 
-def test_five_hundred_raters_on_a_hundred_comments(facts: dict[str, Any]) -> None:
+def test_five_hundred_raters_on_a_hundred_comments(data: Path, facts: dict[str, Any]) -> None:
     votes: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows("toxicity_gender/pilot_annotations.csv"):
+    for row in rows(data / "toxicity_gender/pilot_annotations.csv"):
         votes[row["comment"]][row["answer"]] += 1
     check(of_counters(list(votes.values())), facts["toxicity_gender"]["agreement"])
