@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}items/<int:item>/", items.OneItem.as_view(), name="api_item"),
     path(f"{PROJECT}samples/", samples.Samples.as_view(), name="api_samples"),
     path(f"{PROJECT}samples/<int:sample>/items/", samples.OneSample.as_view(), name="api_sample_items"),
-    path(f"{PROJECT}tasks/", samples.Tasks.as_view(), name="api_tasks"),
+    path(f"{PROJECT}tasks/over/", samples.TasksOver.as_view(), name="api_tasks_over"),
     # the way out
     path(f"{PROJECT}export/jsonl/", exporting.JsonLines.as_view(), name="api_export_jsonl"),
     path(f"{PROJECT}export/csv/", exporting.Csv.as_view(), name="api_export_csv"),

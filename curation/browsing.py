@@ -1,5 +1,6 @@
 """Looking for items: by what they are, what people said of them, and what machines gave them. A page costs the same at a million items."""
 
+import json
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -101,7 +102,8 @@ def items(project: Project, filters: Filters) -> QuerySet[Item]:
         found = found.filter(Exists(GroundTruth.objects.filter(item=OuterRef("pk"), choice=filters.truth, superseded_at=None)))
     if filters.scorer is not None:
         scores = Score.objects.filter(
-            item=OuterRef("pk"), **_given(scorer=filters.scorer, name=filters.score, value__gte=filters.score_from, value__lte=filters.score_to)
+            item=OuterRef("pk"),
+            **_given(scorer=filters.scorer, name=filters.score, value__gte=filters.score_from, value__lte=filters.score_to),
         )
         found = found.filter(Exists(scores))
     if filters.text:
@@ -118,7 +120,7 @@ def _has_metadata(key: str, value: str | None) -> Q:
         return Q(metadata__has_key=key)
     wanted = Q(metadata__contains={key: value})
     try:
-        return wanted | Q(metadata__contains={key: {"true": True, "false": False}[value] if value in ("true", "false") else float(value)})
+        return wanted | Q(metadata__contains={key: json.loads(value, parse_constant=float)})
     except ValueError:
         return wanted
 
@@ -140,7 +142,9 @@ def _filled(some: list[Item]) -> list[Row]:
     tasks, truths, scores = defaultdict(list), defaultdict(list), defaultdict(list)
     for task in Task.objects.filter(item__in=ids).select_related("question").order_by("question__title"):
         tasks[task.item_id].append(task)
-    for truth in GroundTruth.objects.filter(item__in=ids, superseded_at=None).select_related("question", "choice").order_by("question__title"):
+    for truth in (
+        GroundTruth.objects.filter(item__in=ids, superseded_at=None).select_related("question", "choice").order_by("question__title")
+    ):
         truths[truth.item_id].append(truth)
     for score in Score.objects.filter(item__in=ids).select_related("scorer").order_by("scorer__name", "scorer__version", "name"):
         scores[score.item_id].append(score)

@@ -61,7 +61,8 @@ def draw(
         raise Invalid("The sample cannot be drawn. " + " ".join(wrong.values()), fields=wrong)
     if Sample.objects.filter(project=project, name=name).exists():
         raise Conflict("There is a sample of this name.", fields={"name": "There is a sample of this name."})
-    query = {"kind": kind, "items": items, "metadata": dict(metadata or {}), "seeds": seeds, "strata": strata, "allocation": allocation if strata else ""}
+    query = {"kind": kind, "items": items, "metadata": dict(metadata or {}), "seeds": seeds}
+    query |= {"strata": strata, "allocation": allocation if strata else ""}
     with transaction.atomic():
         available = _available(population(project, kind, items, metadata, seeds=seeds), strata)
         total = sum(available.values())

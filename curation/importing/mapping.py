@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +21,19 @@ ORIGIN_PREFIX = "origin:"
 
 # What columns are often called, best first.
 USUAL = {
-    "text": ("text", "tweet", "comment", "comment_text", "sentence", "content", "adversarial_text", "perturbed_text", "body", "message", "prompt"),
+    "text": (
+        "text",
+        "tweet",
+        "comment",
+        "comment_text",
+        "sentence",
+        "content",
+        "adversarial_text",
+        "perturbed_text",
+        "body",
+        "message",
+        "prompt",
+    ),
     "external_id": ("external_id", "id", "item_id", "row_id", "uid", "uuid", "key", "index", ""),
     "seed": ("seed", "seed_text", "original", "original_text", "source_text", "origin_text", "prompt_text"),
     "prompt_id": ("prompt_id", "seed_id"),
@@ -58,7 +70,9 @@ class Mapping:
                 raise Invalid(f"In the mapping, {name} is the name of one column.", fields={name: "One column's name."})
         metadata = given.get("metadata")
         if metadata is not None and not (isinstance(metadata, (list, tuple)) and all(isinstance(name, str) for name in metadata)):
-            raise Invalid("In the mapping, metadata is a list of column names; leave it out for all that are left.", fields={"metadata": "A list."})
+            raise Invalid(
+                "In the mapping, metadata is a list of column names; leave it out for all that are left.", fields={"metadata": "A list."}
+            )
         if not isinstance(given.get("seed_per_row", False), bool):
             raise Invalid("In the mapping, seed_per_row is true or false.", fields={"seed_per_row": "True or false."})
         return cls(**{**given, "kind": given.get("kind") or Kind.TEXT, "metadata": None if metadata is None else tuple(metadata)})
@@ -68,14 +82,9 @@ class Mapping:
 
     def checked(self, names: Sequence[str]) -> "Mapping":
         """Itself, or Invalid when it does not fit a file with these columns."""
-        wrong: dict[str, str] = {}
-        for part in ("text", "external_id", "seed", "prompt_id", "origin"):
-            name = getattr(self, part)
-            if name is not None and name not in names:
-                wrong[part] = f"The file has no column {name!r}."
-        for name in self.metadata or ():
-            if name not in names:
-                wrong["metadata"] = f"The file has no column {name!r}."
+        parts = [(part, getattr(self, part)) for part in ("text", "external_id", "seed", "prompt_id", "origin")]
+        parts += [("metadata", name) for name in self.metadata or ()]
+        wrong = {part: f"The file has no column {name!r}." for part, name in parts if names and name is not None and name not in names}
         if self.kind not in Kind.values:
             wrong["kind"] = "Use text or image."
         elif self.kind == Kind.TEXT and self.text is None:
@@ -90,13 +99,6 @@ class Mapping:
             has = ", ".join(repr(name) for name in names[:30])
             raise Invalid(f"The mapping does not fit the file: {' '.join(wrong.values())} The file has {has}.", fields=wrong)
         return self
-
-    def metadata_names(self, names: Iterable[str]) -> list[str]:
-        """The columns kept as metadata."""
-        if self.metadata is not None:
-            return list(self.metadata)
-        used = {self.text, self.external_id, self.seed, self.origin}
-        return [name for name in names if name not in used]
 
 
 def guess(names: Sequence[str]) -> Mapping:
@@ -122,7 +124,7 @@ def _plain(name: str) -> str:
 COLUMNS = ("row", "external_id", "text", "content_hash", "metadata", "origin_key", "origin_text")
 
 
-def rows(block: Block, mapping: Mapping, names: Sequence[str], file_hash: str) -> tuple[pa.RecordBatch, list[Problem]]:
+def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch, list[Problem]]:
     """A block as rows ready to store, by COLUMNS, and what was wrong with the rows that are left out.
 
     `content_hash` is hexadecimal as PostgreSQL reads it, and empty for an image without a file.
@@ -135,14 +137,13 @@ def rows(block: Block, mapping: Mapping, names: Sequence[str], file_hash: str) -
     seeds = _column(block, mapping.seed)
     prompts = _column(block, mapping.prompt_id)
     origins = _column(block, mapping.origin)
-    metadata = block.metadata(mapping.metadata_names(names))
+    metadata = block.metadata(mapping.metadata, {mapping.text, mapping.external_id, mapping.seed, mapping.origin} - {None})
     problems += block.problems
-    unread = {problem.row for problem in block.problems}
 
     if mapping.kind == Kind.TEXT:
-        _refuse(problems, number, mapping.text, _blank(texts), "The text is empty.", unread)
+        _refuse(problems, number, mapping.text, texts, "The text is empty.")
     if mapping.external_id is not None:
-        _refuse(problems, number, mapping.external_id, _blank(ids), "The id is empty.", unread)
+        _refuse(problems, number, mapping.external_id, ids, "The id is empty.")
     for name, values, limit in (
         (mapping.text, texts, settings.MAX_TEXT_LENGTH),
         (mapping.seed, seeds, settings.MAX_TEXT_LENGTH),
@@ -191,9 +192,10 @@ def _blank(values: pa.StringArray) -> pa.BooleanArray:
     return pc.fill_null(pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(values)), 0), True)
 
 
-def _refuse(problems: list[Problem], number: pa.Array, name: str | None, wrong: pa.BooleanArray, message: str, unread: set[int]) -> None:
-    """A problem for each row where `wrong`, unless its cell could not even be read."""
-    problems += [Problem(row, name or "", message) for row in number.filter(wrong).to_pylist() if row not in unread]
+def _refuse(problems: list[Problem], number: pa.Array, name: str | None, values: pa.StringArray, message: str) -> None:
+    """A problem for each blank value, unless its row has one: a cell that cannot be read is blank too."""
+    known = {problem.row for problem in problems}
+    problems += [Problem(row, name or "", message) for row in number.filter(_blank(values)).to_pylist() if row not in known]
 
 
 def _refuse_long(problems: list[Problem], number: pa.Array, name: str | None, values: pa.StringArray, limit: int) -> None:

@@ -8,7 +8,7 @@ import codecs
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -88,8 +88,9 @@ class TextBlock:
             self._read[name] = pc.if_else(pc.equal(pc.binary_length(texts), 0), pa.scalar(None, pa.string()), texts)
         return self._read[name]
 
-    def metadata(self, names: Sequence[str]) -> pa.StringArray:
-        """One JSON object a row, of the cells that are not empty."""
+    def metadata(self, keep: Sequence[str] | None, without: Collection[str]) -> pa.StringArray:
+        """One JSON object a row, of the cells that are not empty: those of the columns to keep, or of all but some."""
+        names = [name for name in self.batch.schema.names if name not in without] if keep is None else keep
         if not names:
             return pa.array(["{}"] * len(self.rows), pa.string())
         pieces = []
@@ -154,11 +155,12 @@ class ValueBlock:
         """One text a row; a number is written as JSON writes it, a missing, null or empty value is null."""
         return pa.array([self._text(row, name, value.get(name)) for row, value in zip(self.rows, self.values, strict=True)], pa.string())
 
-    def metadata(self, names: Sequence[str]) -> pa.StringArray:
-        """One JSON object a row, of the values that are not null; nested values are kept."""
+    def metadata(self, keep: Sequence[str] | None, without: Collection[str]) -> pa.StringArray:
+        """One JSON object a row, of the values that are not null: those to keep, or all but some. Nested values are kept."""
         texts: list[str | None] = []
         for row, value in zip(self.rows, self.values, strict=True):
             try:
+                names = [name for name in value if name not in without] if keep is None else keep
                 kept = {name: value[name] for name in names if value.get(name) is not None}
                 text = json.dumps(kept, ensure_ascii=False, allow_nan=False)
                 text.encode()
@@ -216,7 +218,16 @@ def guess(path: Path, filename: str) -> Source:
         return Source("parquet")
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
-    known = {"csv": "csv", "tsv": "tsv", "tab": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "parquet": "parquet", "pq": "parquet"}
+    known = {
+        "csv": "csv",
+        "tsv": "tsv",
+        "tab": "tsv",
+        "jsonl": "jsonl",
+        "ndjson": "jsonl",
+        "json": "jsonl",
+        "parquet": "parquet",
+        "pq": "parquet",
+    }
     form = known.get(ending) or ("jsonl" if text.lstrip()[:1] == "{" else "csv")
     if form not in ("csv", "tsv"):
         return Source(form, encoding)
@@ -249,12 +260,12 @@ def opened(path: Path) -> BinaryIO:
 
 # ---------------------------------------------------------------- reading
 def columns(path: Path, source: Source) -> list[str]:
-    """The names of the columns. JSONL: those of the first rows, in the order they come."""
+    """The names of the columns. JSONL: those of the first rows, in the order they come; none when no row can be read."""
     if source.format == "parquet":
         return list(_parquet(path).schema_arrow.names)
     if source.format == "jsonl":
-        first = next(blocks(path, source), None)
-        return [] if first is None else list(dict.fromkeys(name for value in first.values for name in value))  # type: ignore[union-attr]
+        first = next((block for block in _jsonl_blocks(path, source, lambda _: None) if block.values), None)
+        return [] if first is None else list(dict.fromkeys(name for value in first.values for name in value))
     for size in (BLOCK_BYTES, LARGE_BLOCK_BYTES):
         try:
             with opened(path) as file:
@@ -279,7 +290,8 @@ class _Decoded(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self.file = file
-        self.decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        self.plain = encoding == "utf-8"
+        self.decoder = codecs.getincrementaldecoder(encoding)()
         self.encoding = encoding
         self.end = b""
 
@@ -290,13 +302,12 @@ class _Decoded(io.RawIOBase):
         while True:
             at = self.file.tell()
             raw = self.file.read(size)
-            data = raw if self.decoder is None else self._decode(raw, at)
+            data = raw if self.plain else self._decode(raw, at)
             if data or not raw:
                 self.end = data[-1_000_000:] if len(data) > 1_000_000 else (self.end + data)[-1_000_000:]
                 return data
 
     def _decode(self, raw: bytes, at: int) -> bytes:
-        assert self.decoder is not None
         waiting = len(self.decoder.getstate()[0])
         try:
             return self.decoder.decode(raw, final=not raw).encode()
@@ -423,11 +434,13 @@ def _look_at_the_end(block: TextBlock, end: bytes, source: Source) -> None:
     cell = block.batch.column(block.batch.num_columns - 1)[-1].as_py()
     opened_and_cell = b'"' + cell.replace(b'"', b'""')
     open_and_empty = not cell and end.endswith(b'"') and not end.endswith(b'""')
-    if open_and_empty or (cell and end.endswith(opened_and_cell)):
-        block.problems.append(Problem(block.rows[-1], block.batch.schema.names[-1], "A quote opens here and never closes: the file ends inside it."))
+    if open_and_empty or (cell and (end.endswith(opened_and_cell) or opened_and_cell.endswith(end))):
+        block.problems.append(
+            Problem(block.rows[-1], block.batch.schema.names[-1], "A quote opens here and never closes: the file ends inside it.")
+        )
 
 
-def _jsonl_blocks(path: Path, source: Source, progress: Progress) -> Iterator[Block]:
+def _jsonl_blocks(path: Path, source: Source, progress: Progress) -> Iterator[ValueBlock]:
     block = ValueBlock([], [])
     size = 0
     with opened(path) as file:
@@ -495,7 +508,7 @@ def _object(row: int, line: bytes) -> dict[str, Any] | Problem:
     except (ValueError, RecursionError) as error:
         return Problem(row, "", "Not JSON: nested too deep." if isinstance(error, RecursionError) else f"Not JSON: {error}.")
     if not isinstance(value, dict):
-        return Problem(row, "", "The line is not a JSON object. Each line is one object: {\"text\": ...}.")
+        return Problem(row, "", 'The line is not a JSON object. Each line is one object: {"text": ...}.')
     return value
 
 

@@ -95,6 +95,8 @@ def preview(batch: ImportBatch, source: Source | None = None) -> Preview:
         raise Invalid("The file has a header and no rows.")
     problems = block.problems[:PREVIEW_ROWS]
     block = block.first(PREVIEW_ROWS)
+    block.metadata(None, ())  # finds what cannot be read
+    problems += block.problems
     cells = [_cells(block, name) for name in names]
     rows = [(row, [column[index] for column in cells]) for index, row in enumerate(block.rows)]
     return Preview(source, names, rows, mapping_.guess(names), problems)
@@ -160,7 +162,9 @@ def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportB
             tally = error.tally if isinstance(error, staging.BadRows) else staging.Tally()
             _finish(batch, ImportState.FAILED, tally, error.message)
         except Exception:
-            _finish(batch, ImportState.FAILED, staging.Tally(), "The import broke off on our side, and nothing was imported. Start it again.")
+            _finish(
+                batch, ImportState.FAILED, staging.Tally(), "The import broke off on our side, and nothing was imported. Start it again."
+            )
             log.exception("import broke off", batch=str(batch.pk))
             raise
     batch.refresh_from_db()
@@ -174,7 +178,12 @@ def settled(batch: ImportBatch) -> ImportBatch:
     if batch.state == ImportState.RUNNING:
         with _held(batch) as mine:
             if mine and ImportBatch.objects.filter(pk=batch.pk, state=ImportState.RUNNING).exists():
-                _finish(batch, ImportState.FAILED, staging.Tally(), "The worker stopped in the middle, and nothing was imported. Start it again.")
+                _finish(
+                    batch,
+                    ImportState.FAILED,
+                    staging.Tally(),
+                    "The worker stopped in the middle, and nothing was imported. Start it again.",
+                )
         batch.refresh_from_db()
     return batch
 
@@ -238,7 +247,8 @@ def _told(batch: ImportBatch, also: Tell) -> Iterator[Tell]:
             last = time.monotonic()
             with aside.cursor() as cursor:
                 cursor.execute(
-                    "UPDATE curation_importbatch SET bytes_read = %s, rows = %s WHERE id = %s AND state = 'running'", [bytes_read, rows, batch.pk]
+                    "UPDATE curation_importbatch SET bytes_read = %s, rows = %s WHERE id = %s AND state = 'running'",
+                    [bytes_read, rows, batch.pk],
                 )
 
     try:

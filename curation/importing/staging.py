@@ -4,6 +4,7 @@ COPY carries the rows. Where no row names an origin they go straight into the ta
 taken, and always where there are origins, they go by a temporary table on which every check is one statement.
 """
 
+import contextlib
 import queue
 import threading
 import uuid
@@ -128,7 +129,7 @@ def _copy(
                 copy.write(data)
             tell(read, tally.rows)
         if tally.rows == 0:
-            raise Invalid("The file has no rows.")
+            raise Invalid("The file has no rows." if file.source.format == "jsonl" else "The file has a header and no rows.")
         if tally.bad and not file.skip_bad:
             raise BadRows(tally)
 
@@ -141,10 +142,9 @@ def _lines(file: File, columns: tuple[str, ...], constants: dict[str, str]) -> I
         nonlocal read
         read = position
 
-    names = readers.columns(file.path, file.source)
     plain = pa_csv.WriteOptions(include_header=False)
     for block in readers.blocks(file.path, file.source, remember):
-        rows, problems = mapping_.rows(block, file.mapping, names, file.hash)
+        rows, problems = mapping_.rows(block, file.mapping, file.hash)
         arrays = [rows[name] for name in columns] + [pa.repeat(value, len(rows)) for value in constants.values()]
         sink = pa.BufferOutputStream()
         pa_csv.write_csv(pa.record_batch(arrays, names=[*columns, *constants]), sink, plain)
@@ -158,10 +158,9 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
 
     def put(*entry: object) -> None:
         while not stop.is_set():
-            try:
-                return made.put(entry, timeout=0.1)  # type: ignore[arg-type]
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Full):
+                made.put(entry, timeout=0.1)  # type: ignore[arg-type]
+                return
 
     def make() -> None:
         try:
@@ -181,8 +180,7 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
             if what == "end":
                 return
             if what == "error":
-                assert isinstance(value, BaseException)
-                raise value
+                raise value  # type: ignore[misc]
             yield value  # type: ignore[misc]
     finally:
         stop.set()
@@ -207,18 +205,18 @@ def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File
     _copy(cursor, "import_row", mapping_.COLUMNS, {}, file, tally, tell)
     cursor.execute("CREATE INDEX ON import_row (external_id, row)")
     cursor.execute("ANALYZE import_row")
-    _drop_bad(cursor, _REPEATED, names, file, tally)
+    _drop_bad(cursor, _REPEATED, names, tally)
     if file.mapping.seed is not None:
-        _drop_bad(cursor, _OTHER_SEED, {**names, "column": file.mapping.seed}, file, tally)
-        _drop_bad(cursor, _NO_SEED, {**names, "column": file.mapping.seed}, file, tally)
+        _drop_bad(cursor, _OTHER_SEED, {**names, "column": file.mapping.seed}, tally)
+        _drop_bad(cursor, _NO_SEED, {**names, "column": file.mapping.seed}, tally)
     if file.mapping.origin is not None:
-        _drop_bad(cursor, _ITS_OWN_ORIGIN, {**names, "column": file.mapping.origin}, file, tally)
+        _drop_bad(cursor, _ITS_OWN_ORIGIN, {**names, "column": file.mapping.origin}, tally)
     cursor.execute(_UNCHANGED, names)
     tally.unchanged = cursor.rowcount
-    _drop_bad(cursor, _CHANGED, names, file, tally)
+    _drop_bad(cursor, _CHANGED, names, tally)
     if file.mapping.origin is not None:
         # A row that is dropped may be another's origin, and so on.
-        while _drop_bad(cursor, _NO_ORIGIN, {**names, "column": file.mapping.origin}, file, tally):
+        while _drop_bad(cursor, _NO_ORIGIN, {**names, "column": file.mapping.origin}, tally):
             pass
     if tally.bad and not file.skip_bad:
         raise BadRows(tally)
@@ -229,7 +227,7 @@ def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File
     return tally
 
 
-def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, object], file: File, tally: Tally) -> int:
+def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, object], tally: Tally) -> int:
     """Take the rows that a statement finds out of the temporary table, and count them. Returns how many."""
     cursor.execute(f"CREATE TEMP TABLE import_bad ON COMMIT DROP AS {find}", names)
     cursor.execute("DELETE FROM import_row USING import_bad WHERE import_row.row = import_bad.row")
@@ -246,10 +244,11 @@ SELECT row, ''::text AS field, format('The id %%L is already that of row %%s.', 
 FROM (SELECT row, external_id, min(row) OVER (PARTITION BY external_id) AS first FROM import_row) AS numbered
 WHERE row <> first
 """
+_PROMPT = f"substr(origin_key, {len(ORIGIN_PREFIX) + 1})"
 _OTHER_SEED = f"""
 SELECT import_row.row, %(column)s::text AS field,
-       CASE WHEN item.id IS NULL THEN format('The prompt %%L has another text in row %%s.', substr(origin_key, {len(ORIGIN_PREFIX) + 1}), first.row)
-            ELSE format('The prompt %%L is in the project with another text.', substr(origin_key, {len(ORIGIN_PREFIX) + 1})) END AS message
+       CASE WHEN item.id IS NULL THEN format('The prompt %%L has another text in row %%s.', {_PROMPT}, first.row)
+            ELSE format('The prompt %%L is in the project with another text.', {_PROMPT}) END AS message
 FROM import_row
 JOIN (SELECT DISTINCT ON (origin_key) origin_key AS key, row, origin_text AS text FROM import_row
       WHERE origin_text IS NOT NULL ORDER BY origin_key, row) AS first ON first.key = import_row.origin_key
@@ -257,7 +256,7 @@ LEFT JOIN annotation_item AS item ON item.project_id = %(project)s AND item.exte
 WHERE origin_text IS NOT NULL AND origin_text IS DISTINCT FROM CASE WHEN item.id IS NULL THEN first.text ELSE item.text END
 """  # noqa: S608 - no input
 _NO_SEED = f"""
-SELECT row, %(column)s::text AS field, format('The prompt %%L has no text here nor in another row.', substr(origin_key, {len(ORIGIN_PREFIX) + 1})) AS message
+SELECT row, %(column)s::text AS field, format('The prompt %%L has no text here nor in another row.', {_PROMPT}) AS message
 FROM import_row
 WHERE origin_key IS NOT NULL AND origin_text IS NULL
   AND NOT EXISTS (SELECT FROM import_row AS other WHERE other.origin_key = import_row.origin_key AND other.origin_text IS NOT NULL)

@@ -140,11 +140,15 @@ def _source(given: QueryDict, guessed: Source) -> Source:
     delimiter = "\t" if form == "tsv" else given.get("delimiter", guessed.delimiter)
     if form == "csv" and delimiter == "\t":
         form = "tsv"
-    return replace(guessed, format=form, encoding=given.get("encoding", "").strip() or "utf-8", delimiter=delimiter, quotes="quotes" in given).checked()
+    return replace(
+        guessed, format=form, encoding=given.get("encoding", "").strip() or "utf-8", delimiter=delimiter, quotes="quotes" in given
+    ).checked()
 
 
 def _mapping(given: QueryDict) -> Mapping:
-    columns = {part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "external_id", "seed", "prompt_id", "origin")}
+    columns = {
+        part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "external_id", "seed", "prompt_id", "origin")
+    }
     kept = {"all": None, "none": (), "chosen": tuple(given.getlist("metadata"))}.get(given.get("keep", "all"))
     if given.get("kind") == Kind.IMAGE:
         columns["text"] = None

@@ -73,7 +73,9 @@ def _options(project: Project) -> dict[str, Any]:
         "questions": project.questions.order_by("title"),
         "choices": Choice.objects.filter(question__project=project).select_related("question").order_by("question__title", "position"),
         "scorers": Scorer.objects.filter(project=project).order_by("name", "-version"),
-        "batches": ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0).defer("problems").order_by("-created_at")[:100],
+        "batches": ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0)
+        .defer("problems")
+        .order_by("-created_at")[:100],
         "samples": Sample.objects.filter(project=project).order_by("-pk")[:100],
     }
 

@@ -46,7 +46,12 @@ def new(request: HttpRequest, project: str) -> HttpResponse:
     """Draw a sample."""
     member = access.researcher(request.user, project)
     if request.method == "GET":
-        start = {"seed": member.project.seed, "items": request.GET.get("items", choosing.ALL), "kind": Kind.TEXT, "allocation": "proportional"}
+        start = {
+            "seed": member.project.seed,
+            "items": request.GET.get("items", choosing.ALL),
+            "kind": Kind.TEXT,
+            "allocation": "proportional",
+        }
         return _form(request, member, DrawForm(initial=start), 200)
     form = DrawForm(request.POST)
     if not form.is_valid():
@@ -95,7 +100,9 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
             if question is None:
                 raise Invalid("Choose a question.", fields={"question": "Choose a question of this project."})
             made = sampling.make_tasks(question, given.get("items") or choosing.ALL, seeds="seeds" in given)
-            messages.success(request, f"{made:,} new tasks of {question.title}." if made else f"No new task: {question.title} has them all already.")
+            messages.success(
+                request, f"{made:,} new tasks of {question.title}." if made else f"No new task: {question.title} has them all already."
+            )
             return redirect("question", member.project.slug, question.slug)
         except Invalid as refused:
             error = refused

@@ -32,7 +32,9 @@ class Command(BaseCommand):
             made = sampling.make_tasks(question, _items(question, options), seeds=options["seeds"])
         except Refused as error:
             raise CommandError(error.message) from error
-        self.stdout.write(json.dumps({"question": question.slug, "made": made}) if options["json"] else f"{made:,} new tasks of {question.title}.")
+        self.stdout.write(
+            json.dumps({"question": question.slug, "made": made}) if options["json"] else f"{made:,} new tasks of {question.title}."
+        )
 
 
 def _items(question: Question, options: dict[str, Any]) -> str:
