@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -90,6 +90,7 @@ class RunStandingShape(serializers.Serializer[progress.Standing]):
         ref_name = "RunStanding"
 
 
+@extend_schema_field({"oneOf": [{"type": "string", "enum": ["all"]}, {"type": "array", "items": {"type": "integer"}}]})
 class ItemsField(serializers.Field):  # type: ignore[type-arg]
     """ "all", or a list of item ids."""
 
