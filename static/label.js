@@ -39,8 +39,9 @@
   const keepDraft = () => {
     if (!current()) return;
     const draft = { comment: comment.value, note: note.value, choice: opened, tags: chosenTags(), at: Date.now() };
-    if (draft.comment || draft.note || draft.choice || review) localStorage.setItem(draftKey(), JSON.stringify(draft));
-    else localStorage.removeItem(draftKey());
+    if (draft.comment || draft.note || draft.choice || review) {
+      try { localStorage.setItem(draftKey(), JSON.stringify(draft)); } catch { /* the storage is full; the field still has it */ }
+    } else localStorage.removeItem(draftKey());
   };
   const forgetOldDrafts = () => {
     for (const key of Object.keys(localStorage).filter((one) => one.startsWith(DRAFT))) {

@@ -14,10 +14,15 @@
   let busy = false;
 
   const read = (key) => { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } };
-  const all = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX)).map(read).filter(Boolean).sort((a, b) => a.at - b.at);
+  const memory = new Map(); // for a browser whose storage is full: kept at least as long as the page is open
+  const stored = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX)).map(read).filter(Boolean);
+  const all = () => [...stored(), ...memory.values()].sort((a, b) => a.at - b.at);
   const unsent = () => all().filter((entry) => !entry.refused);
-  const keep = (entry) => localStorage.setItem(PREFIX + entry.id, JSON.stringify(entry));
-  const drop = (entry) => localStorage.removeItem(PREFIX + entry.id);
+  const drop = (entry) => { memory.delete(entry.id); localStorage.removeItem(PREFIX + entry.id); };
+  const keep = (entry) => {
+    drop(entry);
+    try { localStorage.setItem(PREFIX + entry.id, JSON.stringify(entry)); } catch { memory.set(entry.id, entry); }
+  };
   const tell = (what, entry, data) => { for (const listener of listeners) listener(what, entry, data); };
 
   const csrf = () => document.cookie.match(/(?:^|; )assay_csrf=([^;]*)/)?.[1] ?? "";

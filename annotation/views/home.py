@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import connection
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -14,28 +15,39 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from annotation import access, queue
-from annotation.models import Lease, Membership, Question, Role
+from annotation.models import Lease, LeaseKind, Membership, Question, Role
 
 LAST_ANSWERS = 10
 LONGEST_PAUSE_MS = 5 * 60 * 1000  # an answer that took longer counts as this: the person was away
 
-# Per question: how long this person's last 50 answers took (their median, ms), and whether a task could be theirs now.
-_WORK = """
+_DEALT_WITH = """(
+    EXISTS (SELECT FROM annotation_vote AS vote
+            WHERE vote.task_id = task.id AND vote.member_id = %(member)s AND vote.round = task.round)
+    OR EXISTS (SELECT FROM annotation_abstention AS given
+               WHERE given.task_id = task.id AND given.member_id = %(member)s AND given.round = task.round))"""
+# Per question: how long this person's last 50 answers took (their median, ms), and whether a task could be theirs now: one
+# they hold, a fresh one, one that came up since their mark in the queue (see annotation.queue), or one whose hold ran out.
+_WORK = f"""
 SELECT question.id,
        (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY recent.elapsed_ms)
         FROM (SELECT elapsed_ms FROM annotation_vote AS vote
               WHERE vote.member_id = %(member)s AND vote.question_id = question.id AND vote.elapsed_ms IS NOT NULL
               ORDER BY vote.created_at DESC LIMIT 50) AS recent) AS median_ms,
        EXISTS (SELECT FROM annotation_lease AS lease
-               WHERE lease.member_id = %(member)s AND lease.question_id = question.id AND lease.expires_at > now())
+               WHERE lease.member_id = %(member)s AND lease.question_id = question.id AND lease.kind = 'vote' AND lease.expires_at > now())
        OR EXISTS (SELECT FROM annotation_task AS task
-               WHERE task.question_id = question.id AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
-                 AND NOT EXISTS (SELECT FROM annotation_vote AS vote
-                                 WHERE vote.task_id = task.id AND vote.member_id = %(member)s AND vote.round = task.round)
-                 AND NOT EXISTS (SELECT FROM annotation_abstention AS given
-                                 WHERE given.task_id = task.id AND given.member_id = %(member)s AND given.round = task.round)) AS waits
-FROM annotation_question AS question WHERE question.id = ANY(%(questions)s)
-"""
+               WHERE task.question_id = question.id AND task.state = 'open' AND task.queued_at IS NULL
+                 AND task.vote_count < task.votes_required - task.lease_count)
+       OR EXISTS (SELECT FROM annotation_task AS task
+               WHERE task.question_id = question.id AND task.state = 'open' AND task.queued_at >= coalesce(mark.seen_until, '-infinity')
+                 AND task.vote_count < task.votes_required - task.lease_count AND NOT {_DEALT_WITH})
+       OR EXISTS (SELECT FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id
+               WHERE lease.question_id = question.id AND lease.kind = 'vote' AND NOT lease.lapsed AND lease.expires_at <= now()
+                 AND task.state = 'open' AND NOT {_DEALT_WITH}) AS waits
+FROM annotation_question AS question
+LEFT JOIN annotation_progress AS mark ON mark.question_id = question.id AND mark.member_id = %(member)s
+WHERE question.id = ANY(%(questions)s)
+"""  # noqa: S608 - our own words
 _TODAY = """
 SELECT count(*), coalesce(sum(least(elapsed_ms, %(longest)s)) FILTER (WHERE elapsed_ms IS NOT NULL), 0),
        (SELECT count(*) FROM annotation_abstention WHERE member_id = ANY(%(members)s) AND created_at >= current_date)
@@ -82,6 +94,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "first": first,
         "disputes": disputes,
         "answers": sorted(answers, key=lambda answer: answer.at, reverse=True)[:LAST_ANSWERS],
+        "holds": _holds(voting),
         "today": _today([member.pk for member in voting]),
         "researching": [member for member in members if member.role == Role.RESEARCHER],
     }
@@ -108,6 +121,17 @@ def _in_words(labels: Sequence[str]) -> str:
         return "No choices yet"
     words = [labels[0], *(label.lower() for label in labels[1:])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _holds(members: list[Membership]) -> list[tuple[Membership, int]]:
+    """How many tasks this person holds, by project; none where they hold none."""
+    held = (
+        Lease.objects.filter(member__in=members, kind=LeaseKind.VOTE, expires_at__gt=timezone.now())
+        .values_list("member")
+        .annotate(Count("id"))
+    )
+    counts = dict(held)
+    return [(member, counts[member.pk]) for member in members if member.pk in counts]
 
 
 def _today(members: list[int]) -> dict[str, Any]:

@@ -251,7 +251,8 @@ def own_vote(request: HttpRequest, project: str, vote: int) -> JsonResponse:
 def release(request: HttpRequest, project: str) -> HttpResponse:
     """Give back everything the member holds in this project."""
     member = access.voter(request.user, project)
-    queue.release(member)
+    count = queue.release(member)
+    messages.success(request, f"Given back: {count} task{'' if count == 1 else 's'}.")
     return redirect("home")
 
 

@@ -96,3 +96,23 @@ def test_a_password_is_changed_and_a_wrong_one_is_told(cast: Cast, sign_in) -> N
     assert alice.post("/account/", {"old_password": PASSWORD, "new_password1": new, "new_password2": new}).status_code == 302
     assert User.objects.get(username="alice").check_password(new)
     assert alice.get("/account/").status_code == 200
+
+
+def test_tasks_that_one_holds_can_be_given_back_from_home(cast: Cast, sign_in) -> None:
+    question = make_question(cast.project)
+    make_tasks(question, 3)
+    queue.next_work(cast.alice, question)
+    alice = sign_in(cast.alice)
+    assert alice.get("/").context["holds"] == [(cast.alice, 2)]
+    assert "Given back: 2 tasks." in alice.post("/p/study/release/", follow=True).content.decode()
+    assert alice.get("/").context["holds"] == []
+
+
+def test_a_task_whose_hold_ran_out_waits_for_the_next_person(cast: Cast, sign_in) -> None:
+    question = make_question(cast.project, votes=1)
+    make_tasks(question, 1)
+    queue.next_work(cast.dave, question)
+    alice = sign_in(cast.alice)
+    assert alice.get("/").context["work"][0].waits is False
+    cast.dave.leases.update(expires_at="2020-01-01T00:00Z")
+    assert alice.get("/").context["work"][0].waits is True

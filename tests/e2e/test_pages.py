@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.models import Guideline, Membership
+from annotation.items import text_hash
+from annotation.models import Guideline, Item, Membership
 from annotation.tasks import create_tasks
 from tests.cast import PASSWORD, Cast, make_items, make_question, make_tasks
 from tests.e2e.test_adjudication import make_dispute, vote
@@ -102,6 +103,9 @@ def test_every_page_of_an_annotator_passes_axe(cast: Cast, face: Face) -> None:
     page.goto("/sign-out/")
     face.look(page, "sign-out")
     page.goto("/p/study/label/toxicity/")
+    page.goto("/")
+    face.look(page, "home-holding")
+    page.goto("/p/study/label/toxicity/")
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.locator("#status")).to_contain_text("Saved: No")
     face.look(page, "label")
@@ -156,6 +160,29 @@ def test_every_page_of_an_adjudicator_passes_axe(cast: Cast, face: Face) -> None
     page.locator("#confirm").click()
     expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
     face.look(page, "dispute-none")
+
+
+def test_a_researcher_reads_the_disputes_in_their_own_shell(cast: Cast, face: Face) -> None:
+    make_dispute(cast)
+    page = face.open(cast.bob)
+    page.goto("/")
+    face.look(page, "home-researcher")
+    page.goto("/p/study/disputes/")
+    face.look(page, "disputes-researcher")
+
+
+def test_a_long_text_keeps_the_answer_and_the_way_out_on_screen(cast: Cast, face: Face) -> None:
+    question = make_question(cast.project)
+    long = "A mild text that goes on. " * 120
+    item = Item.objects.create(project=cast.project, kind="text", external_id="long", text=long, content_hash=text_hash(long))
+    create_tasks(question, [item.pk])
+    page = face.open(cast.alice)
+    page.goto("/p/study/label/toxicity/")
+    expect(page.get_by_role("button", name="Yes", exact=True)).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("link", name="Hide")).to_be_in_viewport(ratio=1)
+    face.look(page, "label-long")
+    page.mouse.wheel(0, 1500)
+    expect(page.get_by_role("link", name="Hide")).to_be_in_viewport(ratio=1)
 
 
 def test_the_theme_is_kept_in_the_browser(cast: Cast, browser_page: Open) -> None:
