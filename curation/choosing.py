@@ -120,8 +120,8 @@ def start(scorer: Scorer, choice: str, by: User | None, *, queue: str = "cpu") -
     """
     if choice == ALL:
         return runs.start_run(scorer, None, by, queue=queue)
-    ids = items(scorer.project, scorer.item_kind, choice).values_list("pk", flat=True)
-    return runs.start_run(scorer, ids.iterator(chunk_size=50_000), by, queue=queue)
+    # A list: the run copies them in over the connection that a lazy query would read from.
+    return runs.start_run(scorer, list(items(scorer.project, scorer.item_kind, choice).values_list("pk", flat=True)), by, queue=queue)
 
 
 def scorer_of(project: Project, given: str) -> Scorer:

@@ -348,7 +348,7 @@ def _needs_of(asked: Asked, items: Items) -> list[Need]:
             Need("flags", _count(asked.flags, "flag"), f"on tasks of {asked.title}, from those who label", asked.slug, asked.flags)
         )
     if asked.active and not asked.tasks and items.total:
-        needs.append(Need("no_tasks", f"{asked.title} has no tasks", "so annotators see nothing of it", asked.slug))
+        needs.append(Need("no_tasks", f"{asked.title} has no tasks", "yet, so annotators see nothing of it", asked.slug))
     return needs
 
 

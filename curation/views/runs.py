@@ -52,6 +52,7 @@ def _form(request: HttpRequest, member: Membership, template: str, *, error: Inv
     context = {
         "member": member, "here": "runs", "scorers": scorers, "scorer": chosen, "groups": choosing.groups(member.project), "items": items,
         "queues": QUEUES, "queue": given.get("queue") or "cpu", "covered": covered,
-        "problem": error.message if error else "", "wrong": wrong,
+        "problem": error.message if error else "",
+        "scorer_error": wrong.get("scorer", ""), "items_error": wrong.get("items", ""),
     }  # fmt: skip
     return render(request, template, context, status=error.status if isinstance(error, Conflict) else 422 if error else 200)
