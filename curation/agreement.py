@@ -8,11 +8,14 @@ from typing import Any
 from django.core.cache import cache
 from django.db import connection
 from django.db.models import Count, Max
+from django.utils import timezone
 
 from annotation.models import Choice, Question, TaskState
 from curation.stats.agreement import Agreement, agreement
 
-_KEEP = 600  # seconds; the key changes with the votes, so this only bounds what lies in the cache
+# Seconds. The key changes whenever a task settles; a vote that settled one may be changed for a minute without it, so
+# what is that young is kept only briefly.
+_KEEP, _KEEP_YOUNG, _YOUNG = 600, 10, 120
 
 # Votes of the current round of tasks that have all of theirs, counted per task and choice; then how many tasks voted alike.
 # A handful of rows comes back, however many tasks there are.
@@ -52,7 +55,7 @@ class QuestionAgreement:
 
 
 def of_question(question: Question) -> QuestionAgreement:
-    """Agreement over the current round of every task that has all its votes. As fresh as the last settled task."""
+    """Agreement over the current round of every task that has all its votes. As fresh as the last settled task, and a changed vote shows within ten seconds."""
     states = {
         row["state"]: row
         for row in question.tasks.order_by().values("state").annotate(tasks=Count("id"), last=Max("settled_at"))
@@ -78,7 +81,9 @@ def of_question(question: Question) -> QuestionAgreement:
         splits=tuple(splits),
         states={state.value: states[state]["tasks"] if state in states else 0 for state in TaskState},
     )
-    cache.set(key, found, _KEEP)
+    newest = max((row["last"] for row in states.values() if row["last"]), default=None)
+    young = newest is not None and (timezone.now() - newest).total_seconds() < _YOUNG
+    cache.set(key, found, _KEEP_YOUNG if young else _KEEP)
     return found
 
 

@@ -20,8 +20,8 @@ from scoring.models import Scorer
 
 
 class ComparisonShape(serializers.ModelSerializer[Comparison]):
-    question = serializers.SlugRelatedField(slug_field="slug", read_only=True)
-    positive = serializers.SlugRelatedField(slug_field="value", read_only=True)
+    question: Any = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    positive: Any = serializers.SlugRelatedField(slug_field="value", read_only=True)
 
     class Meta:
         model = Comparison

@@ -104,23 +104,23 @@ def comparison(request: HttpRequest, project: str, comparison: int) -> HttpRespo
         threshold = comparing.read_threshold(request.GET.get("threshold") or str(found.threshold))
     except Invalid as error:
         problem = error.message
-    by = request.GET.get("by", "")
+    by = request.GET.get("by", "").replace("\0", "")  # which PostgreSQL takes in no text
     context = {"member": member, "here": "comparisons", "comparison": found, "problem": problem, "typed": request.GET.get("threshold", "")}
-    context |= _result(found, threshold, by, fresh=not request.htmx)  # type: ignore[attr-defined]
+    result = comparing.result(found, threshold, fresh=not request.htmx)  # type: ignore[attr-defined]
+    context |= _result(found, result, by)
     if request.htmx:  # type: ignore[attr-defined]
         shown = {"threshold": f"{threshold:g}"} | ({"by": by} if by else {})
         answer = render(request, "curation/_comparison_result.html", context, status=422 if problem else 200)
         return replace_url(answer, f"{reverse('comparison', args=[project, found.pk])}?{urlencode(shown)}")
-    sweep = context["result"].sweep
+    sweep = result.sweep
     low, high = (sweep.thresholds[0], sweep.thresholds[-1]) if sweep else (0.0, 1.0)
     context |= {"keys": comparing.metadata_keys(found), "low": f"{low:g}", "high": f"{high:g}", "step": f"{(high - low) / 100:g}"}
     return render(request, "curation/comparison.html", context, status=422 if problem else 200)
 
 
-def _result(found: Comparison, threshold: float, by: str, *, fresh: bool) -> dict[str, Any]:
+def _result(found: Comparison, result: comparing.Result, by: str) -> dict[str, Any]:
     """What `_comparison_result.html` needs."""
-    result = comparing.result(found, threshold, fresh=fresh)
-    d = result.decisions
+    d, threshold = result.decisions, result.decisions.threshold
     slices, more = comparing.by_metadata(found, by, threshold) if by else ([], 0)
     estimates = [*_three(d), *([result.curve.average_precision] if result.curve else [])]
     # Row, cell and number of the matrix; what people are unsure of stands beside it.

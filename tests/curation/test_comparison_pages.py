@@ -93,6 +93,7 @@ def test_a_breakdown_by_metadata(bob: Client, cast: Cast, comparison: Comparison
     assert "swap" in page
     assert "2 compared: 1 found, 0 missed, 1 false alarm" in text(page)
     assert bob.get(address(comparison), {"by": "no such key'); --"}).status_code == 200
+    assert bob.get(address(comparison), {"by": "\0recipe"}).status_code == 200
 
 
 def test_a_comparison_is_made_with_what_was_typed_kept_on_a_mistake(bob: Client, comparison: Comparison) -> None:
