@@ -55,7 +55,10 @@ class QuestionAgreement:
 
 
 def of_question(question: Question) -> QuestionAgreement:
-    """Agreement over the current round of every task that has all its votes. As fresh as the last settled task, and a changed vote shows within ten seconds."""
+    """Agreement over the current round of every task that has all its votes.
+
+    As fresh as the last settled task; a vote changed after it settled one shows within ten seconds.
+    """
     states = {
         row["state"]: row
         for row in question.tasks.order_by().values("state").annotate(tasks=Count("id"), last=Max("settled_at"))
