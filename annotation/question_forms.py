@@ -15,7 +15,7 @@ from annotation.models import Guideline, TagUse
 from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, Spec, TagSpec
 
 Form = dict[str, Any]
-_ROWS = {
+_ROWS: dict[str, dict[str, str | bool]] = {
     "choices": {"value": "", "label": "", "hotkey": "", "tag_use": TagUse.NONE.value, "is_unsure": False},
     "tags": {"value": "", "label": "", "hotkey": ""},
     "examples": {"title": "", "text": "", "choice": "", "why": ""},

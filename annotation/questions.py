@@ -272,7 +272,8 @@ def _check_settings(settings: Settings, wrong: _Wrong) -> None:
     if len(settings.tags) > 30:
         wrong("tags", "At most 30 tags.")
     keys: dict[str, str] = {}
-    for name, rows in (("choices", settings.choices), ("tags", settings.tags)):
+    answers: dict[str, Sequence[ChoiceSpec | TagSpec]] = {"choices": settings.choices, "tags": settings.tags}
+    for name, rows in answers.items():
         values: dict[str, str] = {}
         for number, row in enumerate(rows):
             _check_text(f"{name}.{number}.label", row.label, 60, wrong)

@@ -218,12 +218,12 @@ def _asked(question: Question, version: int) -> Asked:
     rows = (
         Task.objects.filter(question=question)
         .values("state")
-        .annotate(tasks=Count("id"), votes=Sum("vote_count"), wanted=Sum("votes_required"), abstentions=Sum("abstention_count"))
+        .annotate(count=Count("id"), cast=Sum("vote_count"), wanted=Sum("votes_required"), abstained=Sum("abstention_count"))
         .order_by()
     )
     by_state = {row["state"]: row for row in rows}
     counted = [row for state, row in by_state.items() if state != TaskState.RETIRED]
-    tasks = sum(row["tasks"] for row in counted)
+    tasks = sum(row["count"] for row in counted)
     labels, sources = _truths(question)
     settled = sum(label.count for label in labels)
     return Asked(
@@ -234,10 +234,10 @@ def _asked(question: Question, version: int) -> Asked:
         policy=question.policy,
         guideline_version=version,
         tasks=tasks,
-        states={state: row["tasks"] for state, row in by_state.items()},
-        votes=sum(row["votes"] for row in counted),
+        states={state: row["count"] for state, row in by_state.items()},
+        votes=sum(row["cast"] for row in counted),
         votes_wanted=sum(row["wanted"] for row in counted),
-        abstentions=sum(row["abstentions"] for row in counted),
+        abstentions=sum(row["abstained"] for row in counted),
         labels=labels,
         sources=sources,
         positives=_positives(labels),

@@ -59,12 +59,12 @@ class SettingsShape(serializers.Serializer[Any]):
     ordered = serializers.BooleanField(default=False)
     lease_minutes = serializers.IntegerField(default=15)
     choices = ChoiceShape(many=True)
-    tags = TagShape(many=True, default=list)  # type: ignore[arg-type]
+    tags = TagShape(many=True, default=list)
 
 
 class GuidelineTextShape(serializers.Serializer[GuidelineText]):
     body = serializers.CharField(help_text="Markdown.")
-    examples = ExampleShape(many=True, default=list)  # type: ignore[arg-type]
+    examples = ExampleShape(many=True, default=list)
 
     class Meta:
         ref_name = "GuidelineText"

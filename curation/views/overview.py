@@ -75,7 +75,7 @@ def _waiting(member: Membership, found: Overview) -> list[Line]:
             "disputes": ("scales", reverse("disputes", args=[slug]), "Open disputes"),
             "guideline_gaps": ("book", f"{question}#gaps", "Read the list"),
             "flags": ("flag", f"{question}#flags", "Read them"),
-            "no_tasks": ("dice", f"{reverse('sample_new', args=[slug])}?{urlencode({'question': need.question})}", "Make tasks"),
+            "no_tasks": ("dice", f"{reverse('tasks_new', args=[slug])}?{urlencode({'question': need.question})}", "Make tasks"),
             "failed_runs": ("warn", reverse("runs", args=[slug]), "See why"),
             "failed_imports": ("warn", reverse("imports", args=[slug]), "See why"),
         }[need.kind]
@@ -113,7 +113,7 @@ def _first_steps(project: Project, found: Overview) -> list[Step]:
             "Import a file",
         ),
         Step(bool(found.questions), "Make a question", "Four come ready-made.", reverse("question_new", args=[slug]), "Make a question"),
-        Step(tasks, "Make tasks", "From a sample of the items, or from all of them.", reverse("sample_new", args=[slug]), "Draw a sample"),
+        Step(tasks, "Make tasks", "From a sample of the items, or from all of them.", reverse("tasks_new", args=[slug]), "Make tasks"),
         Step(voters > 0, "Let annotators in", "Three for each task, and an adjudicator.", reverse("people", args=[slug]), "Add people"),
     ]
     return [] if all(step.done for step in steps) else steps

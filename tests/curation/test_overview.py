@@ -171,7 +171,7 @@ def bob(cast: Cast, sign_in) -> Client:  # type: ignore[no-untyped-def]
 def test_an_empty_project_says_what_to_do_first_and_shows_no_tables(bob: Client) -> None:
     page = bob.get("/p/study/").content.decode()
     assert "What to do first" in page
-    for step in ("Import a file", "Make a question", "Draw a sample"):
+    for step in ("Import a file", "Make a question", "Make tasks"):
         assert step in page
     assert "<table" not in page
     assert "Votes an hour" not in page
