@@ -76,6 +76,9 @@ class ScoringRun(models.Model):
             models.CheckConstraint(condition=~Q(state="done") | Q(done=F("total") - F("failed")), name="run_done_is_complete"),
         ]
 
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
 
 class Chunk(models.Model):
     """A few hundred items of a run. One worker at a time holds it; a silent holder loses it."""
@@ -98,6 +101,9 @@ class Chunk(models.Model):
         ]
         indexes = [models.Index(fields=["run", "state", "number"], name="chunk_next")]
 
+    def __str__(self) -> str:
+        return f"chunk {self.number} of run {self.run_id}"
+
 
 class Score(models.Model):
     """A machine's number for an item."""
@@ -112,6 +118,9 @@ class Score(models.Model):
         # PostgreSQL holds NaN for greater than infinity.
         constraints = [models.CheckConstraint(condition=Q(value__gt=float("-inf"), value__lt=float("inf")), name="score_is_a_number")]
 
+    def __str__(self) -> str:
+        return f"{self.name} of item {self.item_id}"
+
 
 class Failure(models.Model):
     """An item a run could not score, and why."""
@@ -123,6 +132,9 @@ class Failure(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "item"], name="failure_once")]
 
+    def __str__(self) -> str:
+        return f"item {self.item_id} in run {self.run_id}"
+
 
 class Worker(models.Model):
     """A worker process as it last reported."""
@@ -133,3 +145,6 @@ class Worker(models.Model):
     doing = models.CharField(max_length=120, blank=True)
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name

@@ -21,7 +21,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from annotation.errors import Conflict, Invalid
-from annotation.models import Item, Project, User
+from annotation.models import Project, User
 from scoring.models import ChunkState, RunState, Scorer, ScoringRun
 from scoring.scorers import kinds
 from scoring.scorers.base import Kind, Machine, Unusable
@@ -107,25 +107,24 @@ _WANTED = """
 INSERT INTO wanted (item_id)
 SELECT id FROM annotation_item WHERE project_id = %(project)s AND kind = %(kind)s
 """
+# An item's scores by one scorer come in one transaction: the first of them there means all of them.
 _COUNT = """
 SELECT count(*) FILTER (WHERE item.id IS NULL),
        count(*) FILTER (WHERE item.quarantined OR item.kind = 'image' AND item.media_hash IS NULL),
-       count(*) FILTER (WHERE scored.item_id IS NOT NULL)
+       count(score.item_id)
 FROM wanted
 LEFT JOIN annotation_item AS item ON item.id = wanted.item_id AND item.project_id = %(project)s AND item.kind = %(kind)s
-LEFT JOIN LATERAL (
-    SELECT score.item_id FROM scoring_score AS score WHERE score.scorer_id = %(scorer)s AND score.item_id = wanted.item_id LIMIT 1
-) AS scored ON true
+LEFT JOIN scoring_score AS score ON score.scorer_id = %(scorer)s AND score.item_id = wanted.item_id AND score.name = %(name)s
 """
-# An item's scores by one scorer come in one transaction: one of them there means all of them.
 _CUT = """
 INSERT INTO scoring_chunk (run_id, number, item_ids, state, worker, attempts)
 SELECT %(run)s, chunk, array_agg(item_id ORDER BY item_id), 'waiting', '', 0
 FROM (
     SELECT wanted.item_id, 1 + (row_number() OVER (ORDER BY wanted.item_id) - 1) / %(size)s AS chunk
-    FROM wanted JOIN annotation_item AS item ON item.id = wanted.item_id
-    WHERE NOT item.quarantined AND (item.kind = 'text' OR item.media_hash IS NOT NULL)
-      AND NOT EXISTS (SELECT FROM scoring_score AS score WHERE score.scorer_id = %(scorer)s AND score.item_id = wanted.item_id)
+    FROM wanted
+    JOIN annotation_item AS item ON item.id = wanted.item_id
+    LEFT JOIN scoring_score AS score ON score.scorer_id = %(scorer)s AND score.item_id = wanted.item_id AND score.name = %(name)s
+    WHERE score.item_id IS NULL AND NOT item.quarantined AND (item.kind = 'text' OR item.media_hash IS NOT NULL)
 ) AS numbered
 GROUP BY chunk ORDER BY chunk
 RETURNING cardinality(item_ids)
@@ -142,7 +141,7 @@ def start_run(scorer: Scorer, item_ids: Iterable[int] | None, by: User | None, *
     kind = kind_of(scorer.kind)
     if queue not in QUEUES:
         raise Invalid(f"There is no queue {queue!r}. Choose cpu or gpu.", fields={"queue": "Choose cpu or gpu."})
-    values: dict[str, Any] = {"project": scorer.project_id, "kind": scorer.item_kind, "scorer": scorer.pk, "size": kind.chunk_size}
+    values: dict[str, Any] = {"project": scorer.project_id, "kind": scorer.item_kind, "scorer": scorer.pk, "name": scorer.score_names[0]}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE wanted (item_id bigint NOT NULL) ON COMMIT DROP")
         if item_ids is None:
@@ -160,7 +159,7 @@ def start_run(scorer: Scorer, item_ids: Iterable[int] | None, by: User | None, *
         run = ScoringRun.objects.create(
             project_id=scorer.project_id, scorer=scorer, queue=queue, created_by=by, already_scored=already, total=0
         )
-        cursor.execute(_CUT, values | {"run": run.pk})
+        cursor.execute(_CUT, values | {"run": run.pk, "size": kind.chunk_size})
         run.total = sum(size for (size,) in cursor.fetchall())
         cursor.execute("DROP TABLE wanted")
         if not run.total:
@@ -397,7 +396,17 @@ def next_run(queues: Sequence[str]) -> int | None:
     return row[0] if row else None
 
 
+_TEXTS = "SELECT id, text FROM annotation_item WHERE id = ANY(%s) AND text IS NOT NULL AND NOT quarantined"
+
+
 def texts_of(item_ids: Sequence[int]) -> dict[int, str]:
     """The texts of these items by id, without those that were quarantined since."""
-    found = Item.objects.filter(pk__in=item_ids, quarantined=False).values_list("pk", "text")
-    return {pk: text for pk, text in found if text is not None}
+    with connection.cursor() as cursor:
+        cursor.execute(_TEXTS, [list(item_ids)])
+        return dict(cursor.fetchall())
+
+
+def model_folders() -> list[str]:
+    """The model folders that pages and API may name, as far as there are any yet."""
+    roots = [Path(root) for root in settings.MODEL_FOLDERS]
+    return sorted(str(config.parent) for root in roots if root.is_dir() for config in root.glob("*/config.json"))

@@ -71,7 +71,7 @@ def _form(
     ]
     context = {
         "member": member, "here": "scorers", "kinds": kinds().values(), "kind": kind, "fields": fields, "name": name, "wrong": wrong,
-        "problem": error.message if error else "", "folders": settings.MODEL_FOLDERS,
+        "problem": error.message if error else "", "roots": settings.MODEL_FOLDERS, "folders": runs.model_folders(),
     }  # fmt: skip
     return render(request, "scoring/scorer_new.html", context, status=422 if error else 200)
 

@@ -96,7 +96,7 @@ def test_a_run_is_watched_live_paused_resumed_and_done(
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1440, True)])
-def test_the_pages_hold_on_a_phone_and_in_the_dark(
+def test_the_pages_hold_on_a_phone_and_in_the_dark(  # noqa: PLR0917 - fixtures
     cast: Cast,
     run: ScoringRun,
     browser_page: Callable[..., Page],

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from django.conf import settings
 from django.db import connection
@@ -20,8 +20,9 @@ PATIENCE = 90.0  # seconds, on a busy machine
 def environment(*, silence: float | None = None, broker: str | None = None) -> dict[str, str]:
     """For a manage.py that works on the database of this test and shares no messages with anything else."""
     database = connection.settings_dict
-    account = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@" if database["PASSWORD"] else f"{quote(database['USER'])}@"
-    url = f"postgresql://{account}/{database['NAME']}?{urlencode({'host': database['HOST'], **({'port': database['PORT']} if database['PORT'] else {})})}"
+    password = f":{quote(database['PASSWORD'])}" if database["PASSWORD"] else ""
+    port = f":{database['PORT']}" if database["PORT"] else ""
+    url = f"postgresql://{quote(database['USER'])}{password}@{port}/{database['NAME']}?host={quote(database['HOST'])}"
     named = {
         "DATABASE_URL": url,
         "REDIS_URL": settings.REDIS_URL,

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-WORDS = "a mild text number nice day the weather is fine walk dog tea garden quiet rain soft bread kind letter".split()
+WORDS = [
+    *("a", "mild", "text", "number", "nice", "day", "the", "weather", "is", "fine"),
+    *("walk", "dog", "tea", "garden", "quiet", "rain", "bread", "letter"),
+]
 
 
 def write_model(
@@ -20,9 +23,16 @@ def write_model(
     tokenizer = BertTokenizerFast(vocab=str(words), model_max_length=128)
     torch.manual_seed(7)
     config = DistilBertConfig(
-        vocab_size=len(words.read_text().splitlines()), n_layers=layers, n_heads=4, dim=wide, hidden_dim=2 * wide, max_position_embeddings=128,
-        id2label=dict(enumerate(labels)), label2id={label: number for number, label in enumerate(labels)}, problem_type=problem,
-    )  # fmt: skip
+        vocab_size=len(words.read_text().splitlines()),
+        n_layers=layers,
+        n_heads=4,
+        dim=wide,
+        hidden_dim=2 * wide,
+        max_position_embeddings=128,
+        id2label=dict(enumerate(labels)),
+        label2id={label: number for number, label in enumerate(labels)},
+        problem_type=problem,
+    )
     model = DistilBertForSequenceClassification(config)
     torch.nn.init.normal_(model.classifier.weight, std=1.0)  # so that scores differ between texts
     model.save_pretrained(folder)

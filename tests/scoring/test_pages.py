@@ -1,11 +1,12 @@
 """The researcher's pages of scorers and runs."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.test import Client
 
-from annotation.models import Membership
+from annotation.models import Item, Membership
 from scoring import runs, working
 from scoring.models import Scorer, ScoringRun
 from scoring.working import Bench
@@ -17,7 +18,8 @@ SignIn = Callable[[Membership], Client]
 @pytest.fixture
 def run(cast: Cast) -> ScoringRun:
     make_items(cast.project, 3)
-    make_items(cast.project, 1, start=3, metadata={})[0].__class__.objects.filter(external_id="t3").update(text=" ")
+    make_items(cast.project, 1, start=3)
+    Item.objects.filter(external_id="t3").update(text=" ")
     return runs.start_run(runs.create_scorer(cast.project, "words", "profanity", {}, cast.bob.user)[0], None, cast.bob.user)
 
 
@@ -49,6 +51,13 @@ def test_a_form_that_cannot_work_comes_back_with_what_was_typed(cast: Cast, sign
     assert "short name of small letters" in page
     answer = sign_in(cast.bob).post("/p/study/scorers/new/", given | {"name": "tiny"})
     assert (answer.status_code, "Give a whole number." in answer.content.decode()) == (422, True)
+
+
+def test_the_form_offers_the_model_folders_that_are_there(cast: Cast, sign_in: SignIn, model: Path, settings: object) -> None:
+    settings.MODEL_FOLDERS = [str(model.parent), "/nowhere"]
+    page = sign_in(cast.bob).get("/p/study/scorers/new/?kind=transformers_text").content.decode()
+    assert f'<option value="{model}">' in page
+    assert f"It lies under {model.parent} or /nowhere." in page
 
 
 def test_a_run_page_tells_its_story(cast: Cast, sign_in: SignIn, run: ScoringRun, bench: Bench) -> None:
