@@ -103,9 +103,7 @@ def _page(
                 "flag": reverse("flag", args=[member.project.slug]),
                 "next": reverse("next_work", args=[member.project.slug, question.slug]),
                 "votes": reverse("own_vote", args=[member.project.slug, 0]),
-                "page": reverse("label", args=[member.project.slug, question.slug]),
                 "home": reverse("home"),
-                "sign_in": reverse("account_login"),
             },
         },
     }
