@@ -80,10 +80,12 @@ def worker() -> Program:
 class Supervisor:
     """Runs programs until it is told to stop, and the embedded servers beneath them."""
 
-    def __init__(self, programs: list[Program], embedded: Embedded | None, say: Callable[[str], None]) -> None:
+    def __init__(self, programs: list[Program], embedded: Embedded | None, say: Callable[[str], None], greet: Callable[[], bool]) -> None:
+        """`greet` is called again and again until it returns True: until the web server could be greeted."""
         self.programs = programs
         self.embedded = embedded
         self.say = say
+        self.greet = greet
         self.stopping = False
         self._servers_due = 0.0
 
@@ -91,11 +93,13 @@ class Supervisor:
         """Returns when SIGINT or SIGTERM has come and everything has stopped."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
+        greeted = False
         try:
             while not self.stopping:
                 self._watch_servers()
                 for program in self.programs:
                     program.watch(self.say)
+                greeted = greeted or self.greet()
                 time.sleep(LOOK_SECONDS)
         finally:
             self._stop_programs()

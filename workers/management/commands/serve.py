@@ -32,9 +32,14 @@ class Command(BaseCommand):
                     raise CommandError(reason)
                 self._make_ready()
                 programs = [serving.web(host, port, workers), *([] if no_worker else [serving.worker()])]
-                self.stdout.write(f"Assay is at http://{_shown(host)}:{port}/   (Ctrl-C stops it; data in {settings.DATA})")
-                self.stdout.flush()
-                serving.Supervisor(programs, settings.EMBEDDED, self._say).run()
+
+                def greet() -> bool:
+                    if not serving.why_not_listen(host, port):
+                        return False  # nobody there yet
+                    self._say(f"Assay is at http://{_shown(host)}:{port}/   (Ctrl-C stops it; data in {settings.DATA})")
+                    return True
+
+                serving.Supervisor(programs, settings.EMBEDDED, self._say, greet).run()
         except serving.AlreadyServed as error:
             raise CommandError(str(error)) from error
         self._say("Stopped.")
