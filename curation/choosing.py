@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.errors import Invalid
-from annotation.models import Item, Project, Question, TaskState, User
+from annotation.models import Item, Project, Question, Task, TaskState, User
 from curation.models import ImportBatch, ImportState, Sample
 from scoring import runs
 from scoring.models import Score, Scorer, ScoringRun
@@ -89,7 +89,8 @@ def _of_question(project: Project, found: QuerySet[Item], name: str) -> QuerySet
     question = Question.objects.filter(project=project, slug=name).first()
     if question is None:
         raise _missing("question", name)
-    return found.filter(tasks__question=question).exclude(tasks__question=question, tasks__state=TaskState.RETIRED)
+    asked = Task.objects.filter(question=question).exclude(state=TaskState.RETIRED)
+    return found.filter(pk__in=asked.values("item"))
 
 
 _SORTS: dict[str, Callable[[Project, QuerySet[Item], str], QuerySet[Item]]] = {

@@ -22,16 +22,18 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation import presets, queue
-from annotation.items import text_hash
-from annotation.models import Item, Membership, Project, Question, Role, RulingReason, User
+from annotation.models import Membership, Project, Question, Role, RulingReason, User
 from annotation.questions import create_question
 from annotation.tasks import create_tasks
-from curation import comparing
-from curation.models import Comparison, Sample, SampleItem
+from curation import comparing, sampling
+from curation.importing import service as importing
+from curation.importing.mapping import Mapping
+from curation.models import Comparison, ImportState
 from scoring import runs, working
 from scoring.models import RunState, Scorer, ScoringRun
 from scoring.scorers.base import Machine
 
+TEXTS = Path(__file__).parent / "texts.jsonl"
 SLUG = "demo"
 NAME = "Adversarial text study"
 ABOUT = "Do texts edited to fool a toxicity scorer still read as toxic, and as natural?"
@@ -42,7 +44,7 @@ RATERS = ((0.02, 4.2), (0.03, 6.0), (0.05, 3.1), (0.04, 8.4), (0.08, 2.4), (0.12
 ERRS_ON_HARD = 0.15  # more on texts that careful readers disagree about
 SHARE_VOTED = 0.6  # of all votes
 SAMPLE_SIZE = 120
-RULED = {"toxicity": 9, "naturalness": 6}  # the other disputes wait for charlie
+RULED = {"toxicity": 9, "naturalness": 4}  # the other disputes wait for charlie
 HOURS = 20  # over which the simulated votes are spread
 
 
@@ -140,12 +142,12 @@ def _make_project(password: str) -> Project:
     people = {name: _member(project, name, role, password) for name, role in PEOPLE}
     raters = [_member(project, f"demo-rater-{number}", Role.ANNOTATOR, None) for number in range(1, len(RATERS) + 1)]
     texts = {text.id: text for text in read_texts()}
-    items = _make_items(project, texts)
-    sample = _draw_sample(project, [items[key].pk for key, text in texts.items() if text.seed], people["bob"])
+    _import_items(project, people["bob"].user)
+    sample = sampling.draw(project, "First sample of variants", SAMPLE_SIZE, seed=SEED, by=people["bob"].user)
     toxicity = create_question(project, presets.TOXICITY, people["bob"].user)
     naturalness = create_question(project, presets.NATURALNESS, people["bob"].user)
     create_tasks(toxicity)
-    create_tasks(naturalness, sample)
+    sampling.make_tasks(naturalness, f"sample:{sample.pk}")
     for question in (toxicity, naturalness):
         _play_votes(question, raters, texts)
         _play_rulings(question, people["charlie"], texts)
@@ -154,41 +156,17 @@ def _make_project(password: str) -> Project:
 
 
 def read_texts() -> list[Text]:
-    """The demo's texts, seeds before their variants."""
-    lines = (Path(__file__).parent / "texts.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Text(**json.loads(line)) for line in lines]
+    """The demo's texts, with what is expected of their readers."""
+    return [Text(**json.loads(line)) for line in TEXTS.read_text(encoding="utf-8").splitlines()]
 
 
-def _make_items(project: Project, texts: dict[str, Text]) -> dict[str, Item]:
-    """Seeds first, so that their variants can point to them."""
-    made: dict[str, Item] = {}
-    for variants in (False, True):
-        rows = [
-            Item(
-                project=project, kind="text", external_id=text.id, text=text.text, content_hash=text_hash(text.text),
-                origin=made[text.seed] if text.seed else None, metadata=_metadata(text),
-            )
-            for text in texts.values()
-            if bool(text.seed) == variants
-        ]  # fmt: skip
-        made |= {item.external_id: item for item in Item.objects.bulk_create(rows)}
-    return made
-
-
-def _metadata(text: Text) -> dict[str, Any]:
-    known = {"recipe": text.recipe, "transformation": text.transformation, "constraints": text.constraints, "split": text.split}
-    return known | ({"target_model": text.target_model} if text.target_model else {})
-
-
-def _draw_sample(project: Project, population: list[int], by: Membership) -> list[int]:
-    drawn = sorted(random.Random(SEED).sample(population, SAMPLE_SIZE))  # noqa: S311 - to be repeated, not guessed
-    sample = Sample.objects.create(
-        project=project, name="First sample of variants", seed=SEED, size=SAMPLE_SIZE, population=len(population),
-        query={"kind": "text"}, created_by=by.user,
-    )  # fmt: skip
-    share = SAMPLE_SIZE / len(population)
-    SampleItem.objects.bulk_create(SampleItem(sample=sample, item_id=item, probability=share) for item in drawn)
-    return drawn
+def _import_items(project: Project, by: User | None) -> None:
+    """The file comes in as any other would; what a careful reader would answer stays out."""
+    batch = importing.take(project, TEXTS, by)
+    kept = ("recipe", "transformation", "constraints", "target_model", "split")
+    batch = importing.run(importing.start(batch, Mapping(text="text", external_id="id", origin="seed", metadata=kept)).pk)
+    if batch.state != ImportState.DONE:
+        raise RuntimeError(f"The demo's texts were not imported: {batch.error}")
 
 
 # ---------------------------------------------------------------- simulated people
