@@ -92,7 +92,7 @@ def bare_model(folder: Path) -> Callable[[Sequence[str]], list[float]]:
 def bare_words() -> Callable[[Sequence[str]], list[float]]:
     from profanity_check import profanity_check as package
 
-    return lambda texts: package.model.predict_proba(package.vectorizer.transform(texts))[:, 1].tolist()  # type: ignore[no-any-return]
+    return lambda texts: package.model.predict_proba(package.vectorizer.transform(texts))[:, 1].tolist()
 
 
 def compare(scorer: Scorer, bare: Callable[[Sequence[str]], list[float]], items: int, repeats: int) -> dict[str, float]:
