@@ -122,5 +122,5 @@
   window.addEventListener("storage", (event) => { if (event.key?.startsWith(PREFIX)) { if (!unsent().length) trouble = null; draw(); } });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) now(); });
   draw();
-  now();
+  document.addEventListener("DOMContentLoaded", now); // not before the page's own script listens
 })();

@@ -11,13 +11,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Membership
 from tests.browser import ARGUMENTS, executable
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 15_000
+expect.set_options(timeout=TIMEOUT_MS)
 # Playwright's sync API runs an event loop in this thread; the ORM calls of a test are still plain and synchronous.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
 
