@@ -127,7 +127,7 @@ COLUMNS = ("row", "external_id", "text", "content_hash", "metadata", "origin_key
 def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch, list[Problem]]:
     """A block as rows ready to store, by COLUMNS, and what was wrong with the rows that are left out.
 
-    `content_hash` is hexadecimal as PostgreSQL reads it, and empty for an image without a file.
+    `content_hash` is empty for an image without a file.
     """
     problems = list(block.problems)
     block.problems.clear()
@@ -168,9 +168,9 @@ def _column(block: Block, name: str | None) -> pa.StringArray:
     return pa.nulls(len(block.rows), pa.string()) if name is None else block.strings(name)
 
 
-def _hashes(texts: pa.StringArray) -> pa.StringArray:
+def _hashes(texts: pa.StringArray) -> pa.Array:
     sha = hashlib.sha256
-    return pa.array(["\\x" if text is None else "\\x" + sha(text).hexdigest() for text in texts.cast(pa.binary()).to_pylist()], pa.string())
+    return pa.array([b"" if text is None else sha(text).digest() for text in texts.cast(pa.binary()).to_pylist()], pa.binary())
 
 
 def _origin_keys(mapping: Mapping, ids: pa.StringArray, seeds: pa.StringArray, prompts: pa.StringArray) -> pa.StringArray:

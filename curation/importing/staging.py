@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import psycopg
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from annotation.errors import Invalid
+from curation.importing import binary, readers
 from curation.importing import mapping as mapping_
-from curation.importing import readers
 from curation.importing.mapping import ORIGIN_PREFIX, Mapping
 from curation.importing.readers import Problem, Source
 
@@ -89,7 +87,13 @@ def bring_in(project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally
 # ---------------------------------------------------------------- carrying
 def _straight(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
     tally = Tally()
-    constants = {"project_id": str(project_id), "kind": file.mapping.kind, "batch": str(batch), "quarantined": "f"}
+    cursor.execute(
+        "SELECT (extract(epoch FROM now()) * 1000000)::bigint - extract(epoch FROM '2000-01-01Z'::timestamptz)::bigint * 1000000"
+    )
+    constants = {
+        "project_id": binary.bigint(project_id), "kind": file.mapping.kind.encode(), "batch": binary.uid(batch),
+        "quarantined": binary.boolean(False), "created_at": binary.bigint(cursor.fetchone()[0]),
+    }  # fmt: skip
     with _without_row_checks(cursor):
         _copy(cursor, "annotation_item", ("external_id", "text", "content_hash", "metadata"), constants, file, tally, tell)
     tally.created = tally.rows - tally.bad
@@ -117,11 +121,12 @@ class _without_row_checks:  # noqa: N801 - a context manager
 
 
 def _copy(
-    cursor: CursorWrapper, table: str, columns: tuple[str, ...], constants: dict[str, str], file: File, tally: Tally, tell: Tell
+    cursor: CursorWrapper, table: str, columns: tuple[str, ...], constants: dict[str, bytes], file: File, tally: Tally, tell: Tell
 ) -> None:
     """COPY the file's good rows into a table, reading ahead in a thread. Raises BadRows at the end where that is asked for."""
     into = ", ".join([*columns, *constants])
-    with cursor.copy(f"COPY {table} ({into}) FROM STDIN (FORMAT csv)") as copy:
+    with cursor.copy(f"COPY {table} ({into}) FROM STDIN (FORMAT binary)") as copy:
+        copy.write(binary.HEADER)
         for read, rows, problems, data in _ahead(_lines(file, columns, constants)):
             tally.rows += rows
             tally.refuse(problems)
@@ -132,23 +137,27 @@ def _copy(
             raise Invalid("The file has no rows." if file.source.format == "jsonl" else "The file has a header and no rows.")
         if tally.bad and not file.skip_bad:
             raise BadRows(tally)
+        copy.write(binary.END)
 
 
-def _lines(file: File, columns: tuple[str, ...], constants: dict[str, str]) -> Iterator[tuple[int, int, list[Problem], bytes]]:
-    """Blocks as CSV for PostgreSQL: bytes read so far, rows in the block, what is wrong, the good rows."""
+_AS_BINARY = {
+    "row": binary.bigints, "external_id": binary.texts, "text": binary.texts, "content_hash": binary.texts, "metadata": binary.jsonb,
+    "origin_key": binary.texts, "origin_text": binary.texts,
+}  # fmt: skip
+
+
+def _lines(file: File, columns: tuple[str, ...], constants: dict[str, bytes]) -> Iterator[tuple[int, int, list[Problem], bytes]]:
+    """Blocks as PostgreSQL takes them: bytes read so far, rows in the block, what is wrong, the good rows."""
     read = 0
 
     def remember(position: int) -> None:
         nonlocal read
         read = position
 
-    plain = pa_csv.WriteOptions(include_header=False)
     for block in readers.blocks(file.path, file.source, remember):
         rows, problems = mapping_.rows(block, file.mapping, file.hash)
-        arrays = [rows[name] for name in columns] + [pa.repeat(value, len(rows)) for value in constants.values()]
-        sink = pa.BufferOutputStream()
-        pa_csv.write_csv(pa.record_batch(arrays, names=[*columns, *constants]), sink, plain)
-        yield read, len(rows) + len({problem.row for problem in problems}), problems, sink.getvalue().to_pybytes()
+        data = binary.rows([_AS_BINARY[name](rows[name]) for name in columns], list(constants.values()))
+        yield read, len(rows) + len({problem.row for problem in problems}), problems, data
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
