@@ -1,11 +1,13 @@
 """The overview: how a project stands, and what needs its researcher."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.timesince import timesince
 from django.views.decorators.http import require_GET
 
@@ -60,7 +62,7 @@ class Line:
     @property
     def since(self) -> str:
         """How long it waits, in one unit: the oldest for 5 hours."""
-        if self.need.since is None:
+        if self.need.since is None or timezone.now() - self.need.since < timedelta(minutes=1):
             return ""
         span = timesince(self.need.since, depth=1)
         return f", for {span}" if self.need.count == 1 else f", the oldest for {span}"

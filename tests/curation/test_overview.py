@@ -186,8 +186,9 @@ def test_steps_that_are_done_are_ticked(cast: Cast, bob: Client) -> None:
 
 
 def test_the_page_shows_the_figures_and_no_contents(cast: Cast, bob: Client, question: Question) -> None:
+    question.tasks.filter(state=TaskState.DISPUTED).update(settled_at=timezone.now() - timedelta(hours=5, minutes=20))
     page = bob.get("/p/study/").content.decode()
-    assert "<b>1 dispute</b> of Toxicity waits for an adjudicator, for " in page
+    assert "<b>1 dispute</b> of Toxicity waits for an adjudicator, for 5\xa0hours</span>" in page
     assert "Yes, 3 of 4; provisional" in page
     assert "What to do first" not in page
     assert "mild text" not in page
