@@ -39,16 +39,20 @@ def add_user(username: str, *, staff: bool = False) -> tuple[User, str]:
 
     Raises Invalid for a name that is taken or that has characters outside letters, digits and @ . + - _.
     """
-    try:
-        UnicodeUsernameValidator()(username)
-    except ValidationError:
-        raise Invalid("That name cannot be used.", fields={"username": "Letters, digits and @ . + - _ only."}) from None
-    if len(username) > 150:
-        raise Invalid("That name cannot be used.", fields={"username": "At most 150 characters."})
+    if not _could_be_a_name(username):
+        raise Invalid("That name cannot be used.", fields={"username": "1 to 150 letters, digits and @ . + - _ only."})
     if User.objects.filter(username__iexact=username).exists():
         raise Invalid("That name is taken.", fields={"username": f"There is already an account named {username}."})
     password = "-".join("".join(secrets.choice(PASSWORD_LETTERS) for _ in range(5)) for _ in range(4))
     return User.objects.create_user(username, password=password, is_staff=staff), password
+
+
+def _could_be_a_name(username: str) -> bool:
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError:
+        return False
+    return 1 <= len(username) <= 150
 
 
 @transaction.atomic
@@ -56,8 +60,8 @@ def add_project(slug: str, name: str, *, founder: User | None = None) -> Project
     """A new project; its founder becomes its first researcher. Raises Invalid for a slug that is taken or malformed."""
     if not SLUG.fullmatch(slug) or len(slug) > 60:
         raise Invalid("That short name cannot be used.", fields={"slug": "Small letters, digits and single hyphens, at most 60."})
-    if not name.strip() or len(name) > 120:
-        raise Invalid("Give the project a name.", fields={"name": "1 to 120 characters."})
+    if not name.strip() or len(name) > 120 or not name.isprintable():
+        raise Invalid("Give the project a name.", fields={"name": "1 to 120 characters, on one line."})
     if Project.objects.filter(slug=slug).exists():
         raise Invalid("That short name is taken.", fields={"slug": f'There is already a project "{slug}".'})
     project = Project.objects.create(slug=slug, name=name.strip(), seed=secrets.randbits(62))
@@ -76,7 +80,7 @@ def add_member(project: Project, username: str, role: str, *, new_account: bool 
     if new_account:
         user, password = add_user(username)
     else:
-        found = User.objects.filter(username=username, is_active=True).first()
+        found = User.objects.filter(username=username, is_active=True).first() if _could_be_a_name(username) else None
         if found is None:
             why = f'Nobody is named "{username}". Make a new account for them, or mend the name.'
             raise Invalid("There is no such account.", fields={"username": why})

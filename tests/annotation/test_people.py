@@ -239,3 +239,11 @@ def test_the_command_line_makes_accounts_projects_members_and_tokens(db: None, c
 def test_the_command_line_says_what_is_wrong(db: None, words: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         call_command(*words)
+
+
+def test_a_name_that_cannot_be_stored_is_refused_in_words(cast: make.Cast, sign_in: object) -> None:
+    bob = sign_in(cast.bob)
+    for account in ("there", "new"):
+        assert bob.post("/p/study/people/", {"username": "a\0b", "role": "annotator", "account": account}).status_code == 422
+    with pytest.raises(Invalid):
+        people.add_project("tea", "Tea\0")
