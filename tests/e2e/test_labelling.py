@@ -42,8 +42,8 @@ def answers() -> list[str]:
 
 
 def kept(page: Page) -> list[str]:
-    """The keys of what this browser still keeps."""
-    return [key for key in page.evaluate("Object.keys(localStorage)") if key.startswith("assay:")]
+    """The keys of the answers and drafts that this browser still keeps."""
+    return [key for key in page.evaluate("Object.keys(localStorage)") if key.startswith(("assay:out:", "assay:draft:"))]
 
 
 def test_five_texts_are_labelled_by_keys_alone_one_request_each(cast: Cast, toxicity: Question, browser_page: Open) -> None:
