@@ -57,17 +57,21 @@ def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_requir
         cursor.execute(_RATERS, parameters)
         raters = cursor.rowcount
         cursor.execute(_TASKS, parameters)
+        # All of this is new to the planner, and a plan for empty tables would take hours.
+        cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
         cursor.execute(_CHOOSE, parameters)
+        cursor.execute("ANALYZE chosen_vote")
         cursor.execute(_VOTES, parameters)
         taken_in = cursor.rowcount
         cursor.execute(_COUNT, parameters)
         tasks = cursor.rowcount
+        cursor.execute("ANALYZE annotation_vote")
         _settle(cursor.cursor, question)
         cursor.execute(_TALLY)
         repeats, surplus, taken = cursor.fetchone()
         cursor.execute(_STATES)
         states = dict(cursor.fetchall())
-        cursor.execute("DROP TABLE staged_vote, chosen_vote")
+        cursor.execute("DROP TABLE staged_vote, chosen_vote, settled_task")
     return Imported(taken_in, tasks, raters, repeats, surplus, taken, states)
 
 
@@ -93,22 +97,27 @@ def _settle(cursor: psycopg.Cursor[tuple[object, ...]], question: Question) -> N
     with connection.chunked_cursor() as reader:
         reader.execute(_COMPLETE)
         while batch := reader.fetchmany(5000):
-            labels = []
-            for task_id, packed in batch:
-                agreed = resolve(question.policy, [Ballot(choice, frozenset(tags)) for choice, tags in json.loads(packed)])
-                if agreed is None:
-                    labels.append((task_id, TaskState.DISPUTED.value, None, "[]", False, None))
-                else:
+            with cursor.copy("COPY settled_task FROM STDIN") as copy:
+                for task_id, packed in batch:
+                    agreed = resolve(question.policy, [Ballot(choice, frozenset(tags)) for choice, tags in json.loads(packed)])
+                    if agreed is None:
+                        copy.write_row((task_id, TaskState.DISPUTED.value, None, [], False, None))
+                        continue
                     choice = choices[agreed.choice]
                     unsettled = choice.tag_use == TagUse.REQUIRED and not agreed.tags
-                    labels.append((task_id, TaskState.AGREED.value, choice.pk, json.dumps(agreed.tags), unsettled, agreed.source))
-            cursor.execute(_LABEL, [list(column) for column in zip(*labels, strict=True)])
+                    copy.write_row((task_id, TaskState.AGREED.value, choice.pk, list(agreed.tags), unsettled, agreed.source))
+    cursor.execute("ANALYZE settled_task")
+    cursor.execute(_SET_STATES)
+    cursor.execute(_SET_TRUTHS)
 
 
 # ---------------------------------------------------------------- SQL
 _STAGE = """
     CREATE TEMP TABLE staged_vote (
         number bigint GENERATED ALWAYS AS IDENTITY, item_id bigint, rater text, choice text, tags text[], comment text, cast_at timestamptz
+    ) ON COMMIT DROP;
+    CREATE TEMP TABLE settled_task (
+        task_id bigint, state text, choice_id bigint, tags text[], tags_unsettled boolean, source text
     ) ON COMMIT DROP
 """
 _STRANGER = """
@@ -173,17 +182,14 @@ _COMPLETE = """
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
     GROUP BY task.id
 """
-_LABEL = """
-    WITH label AS (
-        SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bool[], %s::text[]) AS l (task_id, state, choice_id, tags, unsettled, source)
-    ), task AS (
-        UPDATE annotation_task AS task SET state = label.state, settled_at = now() FROM label WHERE task.id = label.task_id
-        RETURNING task.id, task.question_id, task.item_id, task.round
-    )
+_SET_STATES = """
+    UPDATE annotation_task AS task SET state = settled.state, settled_at = now() FROM settled_task AS settled WHERE task.id = settled.task_id
+"""
+_SET_TRUTHS = """
     INSERT INTO annotation_groundtruth (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, created_at)
-    SELECT task.id, task.question_id, task.item_id, task.round, label.choice_id,
-           ARRAY(SELECT json_array_elements_text(label.tags::json)), label.unsettled, label.source, now()
-    FROM task JOIN label ON label.task_id = task.id WHERE label.choice_id IS NOT NULL
+    SELECT task.id, task.question_id, task.item_id, task.round, settled.choice_id, settled.tags, settled.tags_unsettled, settled.source, now()
+    FROM settled_task AS settled JOIN annotation_task AS task ON task.id = settled.task_id
+    WHERE settled.choice_id IS NOT NULL ORDER BY task.id
 """
 _TALLY = """
     SELECT count(*) FILTER (WHERE untouched AND repeat > 1),

@@ -5,6 +5,7 @@ enters these tables.
 """
 
 import pghistory
+import pgtrigger
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
@@ -269,8 +270,15 @@ class Guideline(models.Model):
 
 
 # ---------------------------------------------------------------- the queue
+# What votes settle is told by votes and truths already; kept here is what else happens to a task.
+_TASK_HISTORY = pgtrigger.Condition(
+    "(OLD.round <> NEW.round OR OLD.votes_required <> NEW.votes_required"
+    " OR OLD.state <> NEW.state AND (OLD.state <> 'open' OR NEW.state = 'retired'))"
+)
+
+
 @pghistory.track(
-    pghistory.UpdateEvent(condition=pghistory.AnyChange("state", "round", "votes_required")),
+    pghistory.UpdateEvent(condition=_TASK_HISTORY),
     fields=["state", "round", "votes_required", "vote_count", "abstention_count"],
 )
 class Task(models.Model):
