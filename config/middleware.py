@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pghistory
 import structlog
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 
-from annotation.errors import Refused
+from annotation.errors import Invalid, Refused
 
 log = structlog.get_logger("assay.request")
 Respond = Callable[[HttpRequest], HttpResponseBase]
@@ -58,6 +59,8 @@ class Errors:
         return self.respond(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, DataError):  # a NUL in a text, a number beyond bigint: nobody meant them
+            error = Invalid("A value is outside what can be stored.", code="bad_request")
         if not isinstance(error, Refused):
             return None
         if request.headers.get("Accept", "").startswith("application/json"):

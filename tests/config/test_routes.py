@@ -157,9 +157,10 @@ def outcome(response: HttpResponseBase) -> str:
     return "allowed"
 
 
-def ask(world: World, role: str, method: str, pattern: str, *, by_token: bool = False) -> tuple[str, str]:
+def ask(world: World, role: str, method: str, pattern: str, *, by_token: bool = False, hostile: str = "") -> tuple[str, str]:
     """(outcome, body) of one request, whose changes are undone, so that every request meets the same project."""
     address, user = world.address(pattern, role), world.people[role]
+    address += f"?{hostile}" if hostile else ""
     client = world.client
     client.cookies.clear()
     headers = {"Authorization": f"Token {world.tokens[role]}"} if by_token else {}
@@ -170,7 +171,7 @@ def ask(world: World, role: str, method: str, pattern: str, *, by_token: bool = 
             if is_api(pattern):
                 response = client.generic(method, address, "{}" if method != "GET" else "", "application/json", headers=headers)
             else:
-                response = client.generic(method, address, "", "application/x-www-form-urlencoded")
+                response = client.generic(method, address, hostile, "application/x-www-form-urlencoded")
             body = b"".join(response) if response.streaming else response.content
             return outcome(response), body.decode()
         except Exception as error:  # noqa: BLE001 - any fault of a view is a line of this test's report
@@ -216,3 +217,16 @@ def test_everyone_gets_what_the_table_says_and_no_voter_learns_a_score_or_someon
 def test_the_markers_are_really_there_for_the_researcher(world: World) -> None:
     _, body = ask(world, "researcher", "GET", "p/<slug:project>/export/items.<slug:form>?comments=1")
     assert [word for word in (SCORE, SCORER, COMMENT) if word not in body] == []
+
+
+def test_a_value_that_cannot_be_stored_is_refused_in_words_everywhere(world: World) -> None:
+    """NUL is the one character that PostgreSQL does not take."""
+    names = "answer before choice comment do item items kind name note number question reason role sample size slug source state tags token username"
+    hostile = "&".join(f"{name}=%00" for name in names.split())
+    wrong = []
+    for (method, pattern), who in table().items():
+        if method == "GET" or (method == "POST" and not is_api(pattern)):
+            got, _ = ask(world, "annotator" if who == VOTER else "researcher", method, pattern, hostile=hostile)
+            wrong += [f"{method} /{pattern}: {got}"] if got.startswith("500") else []
+    if wrong:
+        pytest.fail("\n".join(wrong))
