@@ -76,11 +76,11 @@ class Rater:
         self.home, self.question, self.answers = f"/p/{member.project.slug}/", question.slug, answers
         self.http.get("/sign-in/")
         signed_in = self.post_form("/sign-in/", login=member.user.username, password=make.PASSWORD)
-        assert signed_in.status_code == 302, "could not sign in"
+        assert signed_in.status_code == 302, signed_in.text
         self.work: list[dict[str, Any]] = self.http.get(f"{self.home}label/{self.question}/next/").json()["work"]
 
     def post_form(self, path: str, **fields: str) -> httpx.Response:
-        return self.http.post(path, data={**fields, "csrfmiddlewaretoken": self.http.cookies["assay_csrf"]})
+        return self.http.post(path, data={**fields, "csrfmiddlewaretoken": self.http.cookies["assay_csrf"]}, headers={"Accept": "text/html"})
 
     def answer_one(self) -> bool:
         if not self.work:
