@@ -46,7 +46,7 @@ class Installation:
     def start(self) -> "subprocess.Popen[bytes]":
         with self.log.open("ab") as log:
             process = subprocess.Popen(self.command(), cwd=ROOT, env=self.environment(), stdout=log, stderr=log, start_new_session=True)
-        self.wait_for_health()
+        self.wait_for_health(process)
         return process
 
     def run(self) -> "subprocess.CompletedProcess[str]":
@@ -58,10 +58,11 @@ class Installation:
         except httpx.HTTPError:
             return False
 
-    def wait_for_health(self, seconds: float = 90) -> None:
+    def wait_for_health(self, process: "subprocess.Popen[bytes]", seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while not self.healthy():
-            assert time.monotonic() < end, self.log.read_text()
+            assert process.poll() is None, f"serve ended with {process.returncode}:\n{self.log.read_text()}"
+            assert time.monotonic() < end, f"not healthy after {seconds} s:\n{self.log.read_text()}"
             time.sleep(0.1)
 
     def web_server(self, serve: "subprocess.Popen[bytes]") -> psutil.Process:
@@ -113,7 +114,7 @@ def test_what_dies_beneath_it_is_started_again(installation: Installation) -> No
     ):
         os.kill(pid, signal.SIGKILL)
         time.sleep(0.3)
-        installation.wait_for_health()
+        installation.wait_for_health(serve)
     assert stop(serve) == 0
     assert installation.stopped()
 
