@@ -1,7 +1,8 @@
 """python -m benchmarks.import_items --rows 1000000: the import service beside raw COPY of the same rows.
 
-The file is CSV: id, text (8 to 28 words, a tenth of them quoted), two metadata columns. The floor is PostgreSQL's own CSV reader, fed the file
-as it is, into a table of four text columns without index or constraint. Both are measured in turn, in one run, on one database.
+The file is CSV: id, text (8 to 28 words, a tenth of them quoted), two metadata columns. The floor is PostgreSQL's own CSV
+reader, fed the file as it is, into a table of four text columns without index or constraint. Both are measured in turn, in
+one run, on one database.
 `peak_mb` is of the importing process, a process of its own that does nothing else.
 """
 
@@ -17,10 +18,10 @@ import psycopg
 
 from benchmarks import common
 
-WORDS = (
-    "the a green river small house quiet morning people walk slowly over bridge and talk about weather bread music train station garden letter "
-    "friend window yellow paper"
-).split()
+WORDS = [
+    "the", "a", "green", "river", "small", "house", "quiet", "morning", "people", "walk", "slowly", "over", "bridge", "and", "talk",
+    "about", "weather", "bread", "music", "train", "station", "garden", "letter", "friend", "window", "yellow", "paper",
+]  # fmt: skip
 RECIPES = ("A2T", "PWWS", "TextFooler", "BAE", "DeepWordBug")
 TARGETS = ("first", "second")
 
@@ -102,7 +103,8 @@ def main() -> None:
             common.say(f"{repeat + 1}: copy {copies[-1]:.2f} s, import {took:.2f} s, peak {peak:.0f} MB")
         copied, imported = common.median(copies), common.median(imports)
         common.report(
-            benchmark="import_items", rows=arguments.rows, rows_per_s=round(arguments.rows / imported), copy_rows_per_s=round(arguments.rows / copied),
+            benchmark="import_items", rows=arguments.rows,
+            rows_per_s=round(arguments.rows / imported), copy_rows_per_s=round(arguments.rows / copied),
             ratio=round(copied / imported, 3), peak_mb=max(peaks), repeats=arguments.repeats, file_mb=round(path.stat().st_size / 1e6, 1),
         )  # fmt: skip
 

@@ -38,7 +38,8 @@ def population(
 
 def draw(
     project: Project, name: str, size: int, *, seed: int | None = None, kind: str = Kind.TEXT, items: str = choosing.ALL,
-    metadata: Mapping[str, Any] | None = None, seeds: bool = False, strata: str = "", allocation: str = "proportional", by: User | None = None,
+    metadata: Mapping[str, Any] | None = None, seeds: bool = False, strata: str = "", allocation: str = "proportional",
+    by: User | None = None,
 ) -> Sample:  # fmt: skip
     """Draw `size` items without replacement: simple random, or so many from each value of the metadata key `strata`.
 
@@ -112,7 +113,8 @@ def _drawn(found: QuerySet[Item], seed: int, strata: str, wanted: Mapping[str, i
                 SELECT id, stratum, row_number() OVER (
                     PARTITION BY stratum ORDER BY sha256(convert_to(%s || ':' || external_id, 'UTF8')), external_id
                 ) AS place
-                FROM (SELECT id, external_id, CASE WHEN %s = '' THEN '' ELSE left(coalesce(metadata ->> %s, ''), {STRATUM_LENGTH}) END AS stratum
+                FROM (SELECT id, external_id,
+                             CASE WHEN %s = '' THEN '' ELSE left(coalesce(metadata ->> %s, ''), {STRATUM_LENGTH}) END AS stratum
                       FROM annotation_item WHERE id IN ({sql})) AS available
             ) AS placed
             JOIN unnest(%s::text[], %s::int[]) AS wanted(name, size) ON wanted.name = stratum AND place <= wanted.size

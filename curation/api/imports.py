@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -29,7 +28,7 @@ from workers import tasks
 
 class ProblemShape(serializers.Serializer[Any]):
     row = serializers.IntegerField(help_text="1 is the first after the header; in JSON lines, the first line.")
-    field = serializers.CharField()  # type: ignore[assignment]
+    field = serializers.CharField()
     message = serializers.CharField()
 
     class Meta:
@@ -93,7 +92,7 @@ class Imports(generics.ListAPIView[ImportBatch]):
         return ImportBatch.objects.filter(project=member.project)
 
     @property
-    def paginator(self) -> None:  # type: ignore[override]
+    def paginator(self) -> None:
         """Ids are not in order of time, and a project has few imports."""
         return None
 
@@ -111,7 +110,7 @@ class Imports(generics.ListAPIView[ImportBatch]):
         asked = NewImport(data=request.data) if form else AboutImport(data=request.query_params)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
-        file: UploadedFile | None = given.get("file")
+        file: Any = given.get("file")
         name = given.get("filename") or (file.name if file is not None else None) or "upload"
         chunks = file.chunks() if file is not None else _chunks(request)
         batch = _stored(member.project, name, chunks, member.user, given)
@@ -126,7 +125,7 @@ def _chunks(request: Request) -> Iterator[bytes]:
 def _stored(project: Project, name: str, chunks: Iterator[bytes], user: User | None, given: dict[str, Any]) -> ImportBatch:
     batch = service.store(project, name, chunks, user)
     try:
-        named = {part: given[part] for part in ("delimiter", "encoding", "quotes") if part in given}
+        named: dict[str, Any] = {part: given[part] for part in ("delimiter", "encoding", "quotes") if part in given}
         if "file_format" in given:
             named["format"] = given["file_format"]
         if named.get("format") == "tsv":

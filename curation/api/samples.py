@@ -15,8 +15,6 @@ from annotation.models import Kind, Question
 from curation import choosing, sampling
 from curation.models import Sample, SampleItem
 
-SEED = {"min_value": -(2**63), "max_value": 2**63 - 1}
-
 
 class SampleShape(serializers.ModelSerializer[Sample]):
     class Meta:
@@ -29,7 +27,9 @@ class SampleShape(serializers.ModelSerializer[Sample]):
 class NewSample(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     size = serializers.IntegerField(min_value=1, max_value=10_000_000)
-    seed = serializers.IntegerField(default=None, allow_null=True, **SEED, help_text="The project's own when left out.")
+    seed = serializers.IntegerField(
+        default=None, allow_null=True, min_value=-(2**63), max_value=2**63 - 1, help_text="The project's own when left out."
+    )
     kind = serializers.ChoiceField(Kind.choices, default=Kind.TEXT)
     items = serializers.CharField(default=choosing.ALL, max_length=200, help_text="all, import:<id>, sample:<id> or question:<slug>.")
     metadata = serializers.DictField(default=dict, help_text="Only items that have all of this.")

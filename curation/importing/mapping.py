@@ -77,6 +77,11 @@ class Mapping:
             raise Invalid("In the mapping, seed_per_row is true or false.", fields={"seed_per_row": "True or false."})
         return cls(**{**given, "kind": given.get("kind") or Kind.TEXT, "metadata": None if metadata is None else tuple(metadata)})
 
+    @property
+    def used(self) -> set[str]:
+        """The columns that are no metadata, unless they are named as such."""
+        return {name for name in (self.text, self.external_id, self.seed, self.origin) if name is not None}
+
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "metadata": None if self.metadata is None else list(self.metadata)}
 
@@ -137,7 +142,7 @@ def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch
     seeds = _column(block, mapping.seed)
     prompts = _column(block, mapping.prompt_id)
     origins = _column(block, mapping.origin)
-    metadata = block.metadata(mapping.metadata, {mapping.text, mapping.external_id, mapping.seed, mapping.origin} - {None})
+    metadata = block.metadata(mapping.metadata, mapping.used)
     problems += block.problems
 
     if mapping.kind == Kind.TEXT:

@@ -410,7 +410,7 @@ def _number(row: int, count: int, bad: list[Problem]) -> tuple[int, list[int], l
     if not bad:
         return row + count, list(range(row + 1, row + count + 1)), []
     skipped = {problem.row for problem in bad}
-    rows = []
+    rows: list[int] = []
     while len(rows) < count:
         row += 1
         if row not in skipped:
@@ -484,7 +484,7 @@ class _Readinto(io.RawIOBase):
         return len(data)
 
 
-def _lines(stream: io.BufferedReader) -> Iterator[bytes]:
+def _lines(stream: "io.BufferedReader[Any]") -> Iterator[bytes]:
     """Lines; of one that is too long only the beginning, so that it costs no memory."""
     while line := stream.readline(LARGE_BLOCK_BYTES):
         if len(line) == LARGE_BLOCK_BYTES and not line.endswith(b"\n"):
@@ -501,7 +501,7 @@ def _object(row: int, line: bytes) -> dict[str, Any] | Problem:
     except UnicodeDecodeError as error:
         return Problem(
             row, "",
-            f"Byte {error.start + 1} of the line, 0x{line[error.start]:02X}, is not UTF-8. Name the file's encoding, for instance windows-1252.",
+            f"Byte {error.start + 1} of the line, 0x{line[error.start]:02X}, is not UTF-8. Name the encoding, for instance windows-1252.",
         )  # fmt: skip
     except json.JSONDecodeError as error:
         return Problem(row, "", f"Not JSON: {error.msg} at character {error.pos + 1}. Each line is one JSON object.")
@@ -549,9 +549,10 @@ def _values(row: int, batch: pa.RecordBatch) -> ValueBlock:
     try:
         batch.validate(full=True)
         block.values = [{name: _plain(value) for name, value in values.items()} for values in batch.to_pylist()]
-        return block
     except (pa.ArrowInvalid, UnicodeDecodeError):
         block.rows = []
+    else:
+        return block
     for number in range(batch.num_rows):
         try:
             values = batch.slice(number, 1).to_pylist()[0]

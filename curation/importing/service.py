@@ -61,10 +61,15 @@ def store(project: Project, filename: str, chunks: Iterable[bytes], user: User |
 def take(project: Project, path: Path, user: User | None) -> ImportBatch:
     """A file of this machine, read where it lies."""
     path = path.resolve()
+    digest = hashlib.sha256()
+    size = 0
     with readers.opened(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = file.tell()
-    return _described(ImportBatch(pk=uuid.uuid4(), project=project, filename=path.name[:255], created_by=user), path, digest, size)
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            size += len(piece)
+    return _described(
+        ImportBatch(pk=uuid.uuid4(), project=project, filename=path.name[:255], created_by=user), path, digest.hexdigest(), size
+    )
 
 
 def _described(batch: ImportBatch, path: Path, digest: str, size: int) -> ImportBatch:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from django.db import connection, transaction
@@ -120,7 +120,7 @@ class _without_row_checks:  # noqa: N801 - a context manager
             self.cursor.execute("SET LOCAL session_replication_role = origin")
 
 
-def _copy(
+def _copy(  # noqa: PLR0917 - what, where to, from where
     cursor: CursorWrapper, table: str, columns: tuple[str, ...], constants: dict[str, bytes], file: File, tally: Tally, tell: Tell
 ) -> None:
     """COPY the file's good rows into a table, reading ahead in a thread. Raises BadRows at the end where that is asked for."""
@@ -208,7 +208,7 @@ CREATE TEMP TABLE import_row (
 
 def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
     tally = Tally()
-    names = {"project": project_id, "batch": batch, "kind": file.mapping.kind}
+    names: dict[str, Any] = {"project": project_id, "batch": batch, "kind": file.mapping.kind}
     cursor.execute("DROP TABLE IF EXISTS import_row")
     cursor.execute(_STAGE)
     _copy(cursor, "import_row", mapping_.COLUMNS, {}, file, tally, tell)
@@ -236,11 +236,11 @@ def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File
     return tally
 
 
-def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, object], tally: Tally) -> int:
+def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, Any], tally: Tally) -> int:
     """Take the rows that a statement finds out of the temporary table, and count them. Returns how many."""
     cursor.execute(f"CREATE TEMP TABLE import_bad ON COMMIT DROP AS {find}", names)
     cursor.execute("DELETE FROM import_row USING import_bad WHERE import_row.row = import_bad.row")
-    bad = cursor.rowcount
+    bad: int = cursor.rowcount
     cursor.execute("SELECT row, field, message FROM import_bad ORDER BY row LIMIT %s", [PROBLEMS_KEPT])
     tally.refuse([Problem(*row) for row in cursor.fetchall()], bad)
     cursor.execute("DROP TABLE import_bad")

@@ -41,15 +41,19 @@ def new(request: HttpRequest, project: str) -> HttpResponse:
     error = None
     if request.method == "POST":
         try:
-            file = request.FILES.get("file")
-            if file is None:
-                raise Invalid("Choose a file.")
-            batch = service.store(member.project, file.name or "", file.chunks(), member.user)
+            batch = _uploaded(request, member)
             return redirect("import_batch", member.project.slug, batch.pk)
         except Invalid as refused:
             error = refused.message
     context = {"member": member, "here": "imports", "error": error, "formats": readers.FORMATS.values()}
     return render(request, "curation/import_new.html", context, status=422 if error else 200)
+
+
+def _uploaded(request: HttpRequest, member: Membership) -> ImportBatch:
+    file = request.FILES.get("file")
+    if file is None:
+        raise Invalid("Choose a file.")
+    return service.store(member.project, file.name or "", file.chunks(), member.user)
 
 
 @require_http_methods(["GET", "POST"])
@@ -84,7 +88,8 @@ def _active(batch: ImportBatch) -> bool:
 def _standing(request: HttpRequest, member: Membership, batch: ImportBatch) -> HttpResponse:
     mapping = service.mapping_of(batch)
     context: dict[str, Any] = {
-        "member": member, "here": "imports", "batch": batch, "active": _active(batch), "mapping": mapping, "problems": batch.problems[:PROBLEMS_SHOWN],
+        "member": member, "here": "imports", "batch": batch, "active": _active(batch), "mapping": mapping,
+        "problems": batch.problems[:PROBLEMS_SHOWN],
         "origins": 0, "source": service.source_of(batch) if batch.mapping else None,
     }  # fmt: skip
     if batch.state == ImportState.DONE and mapping and mapping.seed:
@@ -136,7 +141,7 @@ def _preview(request: HttpRequest, member: Membership, batch: ImportBatch, error
 def _source(given: QueryDict, guessed: Source) -> Source:
     if "format" not in given:
         return guessed
-    form = given["format"]
+    form = str(given["format"])
     delimiter = "\t" if form == "tsv" else given.get("delimiter", guessed.delimiter)
     if form == "csv" and delimiter == "\t":
         form = "tsv"
@@ -146,7 +151,7 @@ def _source(given: QueryDict, guessed: Source) -> Source:
 
 
 def _mapping(given: QueryDict) -> Mapping:
-    columns = {
+    columns: dict[str, Any] = {
         part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "external_id", "seed", "prompt_id", "origin")
     }
     kept = {"all": None, "none": (), "chosen": tuple(given.getlist("metadata"))}.get(given.get("keep", "all"))

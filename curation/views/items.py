@@ -62,7 +62,8 @@ def listing(request: HttpRequest, project: str) -> HttpResponse:
         kept.pop(name)
     context = {
         "member": member, "here": "items", "form": form, "page": page, "error": error, "asked": kept.urlencode(), "filtered": bool(kept),
-        "contents": form.is_valid() and form.cleaned_data["contents"], "any": bool(kept) or Item.objects.filter(project=member.project).exists(),
+        "contents": form.is_valid() and form.cleaned_data["contents"],
+        "any": bool(kept) or Item.objects.filter(project=member.project).exists(),
         **_options(member.project),
     }  # fmt: skip
     return render(request, "curation/items.html", context, status=200 if page else 422)
@@ -89,9 +90,10 @@ def item(request: HttpRequest, project: str, item: int) -> HttpResponse:
         raise Missing("There is no such item in this project.")
     derived = list(Item.objects.filter(origin=found).order_by("pk").defer("text")[: DERIVED_SHOWN + 1])
     context = {
-        "member": member, "here": "items", "item": found, "tasks": _tasks(found), "derived": derived[:DERIVED_SHOWN], "more": len(derived) > DERIVED_SHOWN,
+        "member": member, "here": "items", "item": found, "tasks": _tasks(found),
+        "derived": derived[:DERIVED_SHOWN], "more": len(derived) > DERIVED_SHOWN,
         "scores": found.scores.select_related("scorer").order_by("scorer__name", "-scorer__version", "name"),
-        "batch": ImportBatch.objects.filter(pk=found.batch, project=member.project).first(),
+        "batch": ImportBatch.objects.filter(pk=found.batch, project=member.project).first() if found.batch else None,
         "samples": Sample.objects.filter(members__item=found).order_by("-pk")[:20],
         "metadata": sorted(found.metadata.items()) if isinstance(found.metadata, dict) else [("", found.metadata)],
     }  # fmt: skip
@@ -106,7 +108,7 @@ def _tasks(found: Item) -> list[dict[str, Any]]:
             "task": task,
             "votes": task.votes.select_related("member", "choice", "guideline").order_by("round", "created_at"),
             "abstentions": task.abstentions.select_related("member").order_by("round", "created_at"),
-            "rulings": task.adjudications.filter(choice__isnull=False).select_related("member", "choice", "blind_choice").order_by("round", "ruled_at"),
+            "rulings": task.adjudications.exclude(choice=None).select_related("member", "choice", "blind_choice").order_by("ruled_at"),
             "truths": task.truths.select_related("choice", "member", "guideline").order_by("-created_at"),
         })  # fmt: skip
     return rows

@@ -59,7 +59,8 @@ def new(request: HttpRequest, project: str) -> HttpResponse:
     given = form.cleaned_data
     try:
         sample = sampling.draw(
-            member.project, given["name"], given["size"], seed=given["seed"], kind=given["kind"] or Kind.TEXT, items=given["items"] or choosing.ALL,
+            member.project, given["name"], given["size"], seed=given["seed"], kind=given["kind"] or Kind.TEXT,
+            items=given["items"] or choosing.ALL,
             metadata={given["metadata_key"]: given["metadata_value"]} if given["metadata_key"] else None, seeds=given["seeds"],
             strata=given["strata"].strip(), allocation=given["allocation"] or "proportional", by=member.user,
         )  # fmt: skip
@@ -87,6 +88,13 @@ def sample(request: HttpRequest, project: str, sample: int) -> HttpResponse:
     return render(request, "curation/sample.html", context)
 
 
+def _question(member: Membership, slug: str) -> Question:
+    found = Question.objects.filter(project=member.project, slug=slug).select_related("project").first()
+    if found is None:
+        raise Invalid("Choose a question.", fields={"question": "Choose a question of this project."})
+    return found
+
+
 @require_http_methods(["GET", "POST"])
 def tasks(request: HttpRequest, project: str) -> HttpResponse:
     """Make tasks: of a question, for all items of its kind, an import or a sample."""
@@ -96,9 +104,7 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
     error = None
     if request.method == "POST":
         try:
-            question = questions.filter(slug=given.get("question", "")).first()
-            if question is None:
-                raise Invalid("Choose a question.", fields={"question": "Choose a question of this project."})
+            question = _question(member, given.get("question", ""))
             made = sampling.make_tasks(question, given.get("items") or choosing.ALL, seeds="seeds" in given)
             messages.success(
                 request, f"{made:,} new tasks of {question.title}." if made else f"No new task: {question.title} has them all already."
@@ -107,7 +113,8 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
         except Invalid as refused:
             error = refused
     context = {
-        "member": member, "here": "samples", "questions": questions, "question": given.get("question", ""), "items": given.get("items", choosing.ALL),
+        "member": member, "here": "samples", "questions": questions, "question": given.get("question", ""),
+        "items": given.get("items", choosing.ALL),
         "seeds": "seeds" in given, "groups": choosing.groups(member.project), "error": error, "wrong": error.fields if error else {},
     }  # fmt: skip
     return render(request, "curation/tasks_new.html", context, status=422 if error else 200)

@@ -86,7 +86,8 @@ def test_an_encoding_that_is_named_is_used(bring: Bring) -> None:
 
 def test_parquet_keeps_nested_metadata_numbers_and_leaves_missing_values_out(bring: Bring, tmp_path: Path) -> None:
     table = pa.table({
-        "id": [1, 2], "text": ["One mild text.", "Another."], "votes": [[3, 0], None], "score": [0.25, float("nan")], "who": [{"age": 30}, {"age": None}],
+        "id": [1, 2], "text": ["One mild text.", "Another."], "votes": [[3, 0], None],
+        "score": [0.25, float("nan")], "who": [{"age": 30}, {"age": None}],
     })  # fmt: skip
     pq.write_table(table, tmp_path / "source.parquet")
     assert bring((tmp_path / "source.parquet").read_bytes(), "a.parquet").state == "done"
@@ -289,7 +290,7 @@ BAD: list[tuple[str, bytes | str, str, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("content", "name", "row", "column", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_bad_row_is_one_message_with_its_row_and_nothing_comes_in(
+def test_a_bad_row_is_one_message_with_its_row_and_nothing_comes_in(  # noqa: PLR0917 - the columns of the table
     bring: Bring, content: bytes | str, name: str, row: int, column: str, message: str
 ) -> None:
     batch = bring(content, name)
@@ -337,13 +338,12 @@ WHOLE: list[tuple[str, bytes | str, str, str]] = [
 
 @pytest.mark.parametrize(("content", "name", "message"), [case[1:] for case in WHOLE], ids=[case[0] for case in WHOLE])
 def test_a_file_that_cannot_be_read_is_one_message(bring: Bring, content: bytes | str, name: str, message: str) -> None:
+    said = ""
     try:
-        batch = bring(content, name)
+        said = bring(content, name).error
     except Invalid as error:
-        assert message in error.message
-    else:
-        assert batch.state == "failed"
-        assert message in batch.error
+        said = error.message
+    assert message in said
     assert Item.objects.count() == 0
 
 

@@ -145,7 +145,8 @@ def test_seeds_and_quarantined_items_are_left_out(cast: Cast) -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"name": " "}, "name"), ({"size": 0}, "size"), ({"size": 11}, "size"), ({"kind": "video"}, "kind"), ({"items": "sample:9"}, "items"),
+        ({"name": " "}, "name"), ({"size": 0}, "size"), ({"size": 11}, "size"), ({"kind": "video"}, "kind"),
+        ({"items": "sample:9"}, "items"),
         ({"items": "import:x"}, "items"), ({"items": "x"}, "items"), ({"strata": "nowhere"}, "strata"), ({"allocation": "x"}, "allocation"),
         ({"seed": 2**63}, "seed"), ({"strata": "recipe", "size": 1}, "size"),
     ],
