@@ -290,15 +290,15 @@ def test_the_command_says_what_is_wrong(study: make.Cast, tmp_path: Path, words:
 
 
 def test_memory_does_not_grow_with_the_project(study: make.Cast) -> None:
-    """Twenty blocks of long texts pass through in far less than they weigh together (80 MB)."""
+    """Eight blocks of long texts pass through in far less than they weigh together (32 MB)."""
     long = "A long mild text. " * 450
     items = [
         Item(project=study.project, kind="text", external_id=f"long{number}", text=long, content_hash=b"0" * 32)
-        for number in range(20 * exporting.BLOCK)
+        for number in range(8 * exporting.BLOCK)
     ]
     Item.objects.bulk_create(items, batch_size=1000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sent = sum(len(text) for _, text in exporting.export(exporting.wanted(study.project), "jsonl"))
     grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert sent > 80_000_000
-    assert grown_mb < 40
+    assert sent > 32_000_000
+    assert grown_mb < 24
