@@ -1,7 +1,8 @@
 """The human side: who, what is asked, what was answered, and what it settled.
 
 What must always be true is a constraint here; `queue.py` keeps it true under concurrency. A machine's number never
-enters these tables.
+enters these tables. A foreign key has no index of its own (db_index=False) where another begins with it, or where nobody
+ever looks that way: every index is paid for on every vote.
 """
 
 import pghistory
@@ -289,7 +290,7 @@ class Task(models.Model):
     with a free slot after someone had dealt with it; none while it is fresh. `rank` is its seeded place among the fresh.
     """
 
-    question = models.ForeignKey(Question, models.PROTECT, related_name="tasks")
+    question = models.ForeignKey(Question, models.PROTECT, related_name="tasks", db_index=False)
     item = models.ForeignKey(Item, models.PROTECT, related_name="tasks")
     round = models.PositiveSmallIntegerField(default=1)
     state = models.CharField(max_length=11, choices=TaskState, default=TaskState.OPEN)
@@ -336,7 +337,7 @@ class Progress(models.Model):
     Everything that came up before `seen_until` is dealt with by this member, or comes up again later.
     """
 
-    question = models.ForeignKey(Question, models.CASCADE)
+    question = models.ForeignKey(Question, models.CASCADE, db_index=False)
     member = models.ForeignKey(Membership, models.PROTECT)
     seen_until = models.DateTimeField(null=True)
     rescanned_at = models.DateTimeField(null=True)
@@ -356,11 +357,11 @@ class Lease(models.Model):
     """
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="leases")
-    question = models.ForeignKey(Question, models.PROTECT)
-    member = models.ForeignKey(Membership, models.PROTECT, related_name="leases")
+    question = models.ForeignKey(Question, models.PROTECT, db_index=False)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="leases", db_index=False)
     kind = models.CharField(max_length=6, choices=LeaseKind, default=LeaseKind.VOTE)
     round = models.PositiveSmallIntegerField()
-    guideline = models.ForeignKey(Guideline, models.PROTECT, help_text="The version in force when the task was handed out.")
+    guideline = models.ForeignKey(Guideline, models.PROTECT, help_text="The version in force when the task was handed out.", db_index=False)
     token = models.UUIDField(unique=True)
     leased_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
@@ -381,14 +382,14 @@ class Lease(models.Model):
 class Vote(models.Model):
     """One member's answer. `token` is the lease's: sending it again finds this row."""
 
-    task = models.ForeignKey(Task, models.PROTECT, related_name="votes")
+    task = models.ForeignKey(Task, models.PROTECT, related_name="votes", db_index=False)
     question = models.ForeignKey(Question, models.PROTECT, related_name="votes")
-    member = models.ForeignKey(Membership, models.PROTECT, related_name="votes")
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="votes", db_index=False)
     round = models.PositiveSmallIntegerField()
-    choice = models.ForeignKey(Choice, models.PROTECT)
+    choice = models.ForeignKey(Choice, models.PROTECT, db_index=False)
     tags = ArrayField(models.CharField(max_length=40), default=list)
     comment = models.CharField(max_length=2000, blank=True)
-    guideline = models.ForeignKey(Guideline, models.PROTECT, null=True, help_text="None for a vote that came in a file.")
+    guideline = models.ForeignKey(Guideline, models.PROTECT, null=True, help_text="None for a vote that came in a file.", db_index=False)
     token = models.UUIDField(unique=True)
     elapsed_ms = models.PositiveIntegerField(null=True, help_text="From the item on screen to the answer, as the browser measured.")
     created_at = models.DateTimeField(db_default=Now())
@@ -402,9 +403,9 @@ class Vote(models.Model):
 class Abstention(models.Model):
     """An explicit non-vote. It frees the slot and bars the member from the task for the round."""
 
-    task = models.ForeignKey(Task, models.PROTECT, related_name="abstentions")
+    task = models.ForeignKey(Task, models.PROTECT, related_name="abstentions", db_index=False)
     question = models.ForeignKey(Question, models.PROTECT, related_name="abstentions")
-    member = models.ForeignKey(Membership, models.PROTECT, related_name="abstentions")
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="abstentions", db_index=False)
     round = models.PositiveSmallIntegerField()
     reason = models.CharField(max_length=12, choices=AbstainReason)
     token = models.UUIDField(unique=True)
@@ -466,16 +467,16 @@ class Adjudication(models.Model):
 class GroundTruth(models.Model):
     """The final label of a task. A superseded one stays, with the time it ended."""
 
-    task = models.ForeignKey(Task, models.PROTECT, related_name="truths")
-    question = models.ForeignKey(Question, models.PROTECT, related_name="truths")
+    task = models.ForeignKey(Task, models.PROTECT, related_name="truths", db_index=False)
+    question = models.ForeignKey(Question, models.PROTECT, related_name="truths", db_index=False)
     item = models.ForeignKey(Item, models.PROTECT, related_name="truths")
     round = models.PositiveSmallIntegerField()
-    choice = models.ForeignKey(Choice, models.PROTECT)
+    choice = models.ForeignKey(Choice, models.PROTECT, db_index=False)
     tags = ArrayField(models.CharField(max_length=40), default=list)
     tags_unsettled = models.BooleanField(default=False, help_text="A tag was required and none had a majority.")
     source = models.CharField(max_length=11, choices=Source)
-    member = models.ForeignKey(Membership, models.PROTECT, null=True, help_text="The adjudicator, or whose vote came last.")
-    guideline = models.ForeignKey(Guideline, models.PROTECT, null=True)
+    member = models.ForeignKey(Membership, models.PROTECT, null=True, help_text="The adjudicator, or whose vote came last.", db_index=False)
+    guideline = models.ForeignKey(Guideline, models.PROTECT, null=True, db_index=False)
     created_at = models.DateTimeField(db_default=Now())
     superseded_at = models.DateTimeField(null=True)
 
