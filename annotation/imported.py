@@ -1,9 +1,10 @@
 """Votes that came in files: cast by pseudonymous raters, settled by the same rules as those cast here (SPEC section 2)."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import psycopg
 from django.db import connection, transaction
@@ -47,7 +48,7 @@ def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_requir
     """
     with connection.cursor() as cursor:
         cursor.execute(_STAGE)
-        raw: psycopg.Cursor[tuple[object, ...]] = cursor.cursor
+        raw: psycopg.Cursor[tuple[Any, ...]] = cursor.cursor
         with raw.copy("COPY staged_vote (item_id, rater, choice, tags, comment, cast_at) FROM STDIN") as copy:
             for vote in votes:
                 copy.write_row((vote.item_id, vote.rater, vote.choice, list(vote.tags), vote.comment, vote.at))
@@ -75,15 +76,19 @@ def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_requir
     return Imported(taken_in, tasks, raters, repeats, surplus, taken, states)
 
 
-def _check(cursor: psycopg.Cursor[tuple[object, ...]], question: Question, parameters: dict[str, object]) -> None:
+def _check(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question, parameters: Mapping[str, object]) -> None:
     """Every item, choice and tag must be one that the question knows."""
     choices = {choice.value: choice.tag_use for choice in question.choices.all()}
     tags = {tag.value for tag in question.tags.all()}
     for number, choice, given in cursor.execute("SELECT min(number), choice, tags FROM staged_vote GROUP BY choice, tags").fetchall():
         if choice not in choices:
-            raise Invalid(f"Vote {number}: {choice!r} is not a choice of {question.slug}. Map it to one of: {', '.join(choices)}.", code="unknown_choice")
+            known = ", ".join(choices)
+            raise Invalid(
+                f"Vote {number}: {choice!r} is not a choice of {question.slug}. Map it to one of: {known}.", code="unknown_choice"
+            )
         if unknown := sorted(set(given) - tags):
-            raise Invalid(f"Vote {number}: unknown tags {', '.join(unknown)}. Map them to one of: {', '.join(sorted(tags))}.", code="unknown_tag")
+            named, known = ", ".join(unknown), ", ".join(sorted(tags))
+            raise Invalid(f"Vote {number}: unknown tags {named}. Map them to one of: {known}.", code="unknown_tag")
         if given and choices[choice] == TagUse.NONE:
             raise Invalid(f"Vote {number}: the choice {choice!r} takes no tags.", code="unknown_tag")
     stranger = cursor.execute(_STRANGER, parameters).fetchone()
@@ -91,7 +96,7 @@ def _check(cursor: psycopg.Cursor[tuple[object, ...]], question: Question, param
         raise Invalid(f"Vote {stranger[0]}: item {stranger[1]} is not in this project, or not of the question's kind.", code="unknown_item")
 
 
-def _settle(cursor: psycopg.Cursor[tuple[object, ...]], question: Question) -> None:
+def _settle(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question) -> None:
     """Resolve every task that is complete now. One pass over the votes, memory for one batch."""
     choices = {choice.value: choice for choice in question.choices.all()}
     with connection.chunked_cursor() as reader:
@@ -132,14 +137,17 @@ _RATERS = """
     last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
     fresh AS (
         SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
-        WHERE NOT EXISTS (SELECT FROM annotation_membership AS known WHERE known.project_id = %(project)s AND known.rater = staged_vote.rater)
+        WHERE NOT EXISTS (
+            SELECT FROM annotation_membership AS known WHERE known.project_id = %(project)s AND known.rater = staged_vote.rater
+        )
         GROUP BY rater
     )
     INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
     SELECT project.id, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM project, last, fresh
 """
 _TASKS = """
-    INSERT INTO annotation_task (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
+    INSERT INTO annotation_task
+        (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
     SELECT %(question)s, item.id, 1, 'open', coalesce(%(required)s, count(DISTINCT staged.rater)), 0, 0, 0,
            ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
     FROM staged_vote AS staged JOIN annotation_item AS item ON item.id = staged.item_id
@@ -183,11 +191,14 @@ _COMPLETE = """
     GROUP BY task.id
 """
 _SET_STATES = """
-    UPDATE annotation_task AS task SET state = settled.state, settled_at = now() FROM settled_task AS settled WHERE task.id = settled.task_id
+    UPDATE annotation_task AS task SET state = settled.state, settled_at = now()
+    FROM settled_task AS settled WHERE task.id = settled.task_id
 """
 _SET_TRUTHS = """
-    INSERT INTO annotation_groundtruth (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, created_at)
-    SELECT task.id, task.question_id, task.item_id, task.round, settled.choice_id, settled.tags, settled.tags_unsettled, settled.source, now()
+    INSERT INTO annotation_groundtruth
+        (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, created_at)
+    SELECT task.id, task.question_id, task.item_id, task.round, settled.choice_id, settled.tags, settled.tags_unsettled,
+           settled.source, now()
     FROM settled_task AS settled JOIN annotation_task AS task ON task.id = settled.task_id
     WHERE settled.choice_id IS NOT NULL ORDER BY task.id
 """

@@ -159,7 +159,8 @@ class Item(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "external_id"], name="item_external_id_once"),
             models.CheckConstraint(
-                condition=Q(kind=Kind.TEXT, text__isnull=False, media_hash__isnull=True) & ~Q(text="") | Q(kind=Kind.IMAGE, text__isnull=True),
+                condition=Q(kind=Kind.TEXT, text__isnull=False, media_hash__isnull=True) & ~Q(text="")
+                | Q(kind=Kind.IMAGE, text__isnull=True),
                 name="item_text_or_image",
             ),
             models.CheckConstraint(condition=Q(origin__isnull=True) | ~Q(origin=F("id")), name="item_not_its_own_origin"),
@@ -307,7 +308,9 @@ class Task(models.Model):
             models.UniqueConstraint(fields=["question", "item"], name="task_once_per_item"),
             models.CheckConstraint(condition=Q(votes_required__gte=1), name="task_votes_required"),
             models.CheckConstraint(condition=Q(vote_count__lte=F("votes_required") - F("lease_count")), name="task_slots_never_exceeded"),
-            models.CheckConstraint(condition=~Q(state=TaskState.AGREED) | Q(vote_count=F("votes_required")), name="task_agreed_has_its_votes"),
+            models.CheckConstraint(
+                condition=~Q(state=TaskState.AGREED) | Q(vote_count=F("votes_required")), name="task_agreed_has_its_votes"
+            ),
             models.CheckConstraint(condition=Q(state=TaskState.OPEN) | Q(lease_count=0), name="task_leases_only_while_open"),
             models.CheckConstraint(
                 condition=Q(state__in=[TaskState.OPEN, TaskState.RETIRED]) | Q(settled_at__isnull=False), name="task_settled_says_when"

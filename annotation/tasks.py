@@ -39,4 +39,5 @@ def create_tasks(question: Question, item_ids: Iterable[int] | None = None) -> i
                 "items": None if item_ids is None else list(item_ids),
             },
         )
-        return cursor.rowcount
+        new: int = cursor.rowcount
+        return new

@@ -16,9 +16,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("ASSAY_LOG_LEVEL", "WARNING")
 django.setup()
 
-from django.conf import settings  # noqa: E402 - after setup
-from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
+from django.conf import settings  # after setup
+from django.core.management import call_command
+from django.db import connection
 
 
 @contextmanager

@@ -30,7 +30,8 @@ _ITEMS = """
 _VOTES = """
     WITH task AS (
         SELECT id, question_id, row_number() OVER (ORDER BY rank) AS n FROM (
-            SELECT id, question_id, rank FROM annotation_task WHERE question_id = %(question)s AND queued_at IS NULL ORDER BY rank LIMIT %(votes)s
+            SELECT id, question_id, rank FROM annotation_task
+            WHERE question_id = %(question)s AND queued_at IS NULL ORDER BY rank LIMIT %(votes)s
         ) AS first
     ), vote AS (
         INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, guideline_id, token, created_at)

@@ -5,9 +5,9 @@ bob is the researcher, charlie the adjudicator, alice, dave and erin annotate; m
 
 from dataclasses import dataclass
 
+from annotation.items import text_hash
 from annotation.models import Choice, Guideline, Item, Membership, Project, Question, Role, Tag, TagUse, Task, User
 from annotation.tasks import create_tasks
-from annotation.items import text_hash
 
 PASSWORD = "a-long-test-password"
 
@@ -51,7 +51,14 @@ def make_cast() -> Cast:
 
 
 def make_question(
-    project: Project, slug: str = "toxicity", *, votes: int = 3, policy: str = "unanimous", choices: str = "yes no", tags: str = "", **options: object
+    project: Project,
+    slug: str = "toxicity",
+    *,
+    votes: int = 3,
+    policy: str = "unanimous",
+    choices: str = "yes no",
+    tags: str = "",
+    **options: object,
 ) -> Question:
     """A question whose hotkeys are the first letters of its choices and tags; the last-named tags go with the first choice."""
     question = Question.objects.create(
@@ -60,7 +67,13 @@ def make_question(
     for position, value in enumerate(choices.split()):
         use = TagUse.REQUIRED if tags and position == 0 else TagUse.NONE
         Choice.objects.create(
-            question=question, value=value, label=value.title(), hotkey=value[0], position=position, tag_use=use, is_unsure=value == "unsure"
+            question=question,
+            value=value,
+            label=value.title(),
+            hotkey=value[0],
+            position=position,
+            tag_use=use,
+            is_unsure=value == "unsure",
         )
     for position, value in enumerate(tags.split()):
         Tag.objects.create(question=question, value=value, label=value.title(), hotkey=str(position + 1), position=position)

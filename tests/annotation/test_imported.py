@@ -13,7 +13,9 @@ from tests.cast import Cast
 def votes(items: list[make.Item], *columns: str) -> list[RaterVote]:
     """One column of choices per item: "a:yes b:no" are the votes of the raters a and b on it."""
     return [
-        RaterVote(item.pk, word.split(":")[0], word.split(":")[1]) for item, column in zip(items, columns, strict=True) for word in column.split()
+        RaterVote(item.pk, word.split(":")[0], word.split(":")[1])
+        for item, column in zip(items, columns, strict=True)
+        for word in column.split()
     ]
 
 
@@ -65,7 +67,11 @@ def test_tags_of_file_votes_follow_the_majority_rule(cast: Cast) -> None:
     (item,) = make.make_items(cast.project, 1)
     import_votes(
         question,
-        [RaterVote(item.pk, "a", "harmful", ["violence"]), RaterVote(item.pk, "b", "harmful", ["violence", "hateful"]), RaterVote(item.pk, "c", "safe")],
+        [
+            RaterVote(item.pk, "a", "harmful", ["violence"]),
+            RaterVote(item.pk, "b", "harmful", ["violence", "hateful"]),
+            RaterVote(item.pk, "c", "safe"),
+        ],
     )
     assert GroundTruth.objects.get().tags == ["violence"]
 

@@ -248,7 +248,9 @@ def test_a_token_is_worth_nothing_in_anothers_hands(cast: Cast, toxicity: Questi
     ("choice", "tags", "field"),
     [("maybe", [], "choice"), ("safe", ["violence"], "tags"), ("harmful", [], "tags"), ("harmful", ["rude"], "tags")],
 )
-def test_an_answer_that_the_question_does_not_offer_is_refused_and_the_task_kept(cast: Cast, choice: str, tags: list[str], field: str) -> None:
+def test_an_answer_that_the_question_does_not_offer_is_refused_and_the_task_kept(
+    cast: Cast, choice: str, tags: list[str], field: str
+) -> None:
     question = make.make_question(cast.project, "harm", choices="harmful safe", tags="violence hateful")
     make.make_tasks(question, 1)
     work = queue.next_work(cast.alice, question)
@@ -514,7 +516,8 @@ def test_the_database_itself_refuses_a_second_vote_and_a_second_truth(cast: Cast
     with pytest.raises(IntegrityError, match="vote_once_per_round"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, token, created_at)"
-            " SELECT task_id, question_id, member_id, round, choice_id, tags, comment, gen_random_uuid(), now() FROM annotation_vote WHERE id = %s",
+            " SELECT task_id, question_id, member_id, round, choice_id, tags, comment, gen_random_uuid(), now()"
+            " FROM annotation_vote WHERE id = %s",
             [first.pk],
         )
 

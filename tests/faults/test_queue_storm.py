@@ -47,7 +47,7 @@ class Tab:
                 self.rule() if self.member.role == Role.ADJUDICATOR and self.dice.random() < 0.5 else self.label()
             except Refused:
                 continue
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever it is, the storm must hear of it
                 self.write("error", detail=traceback.format_exc())
                 os._exit(1)
         os._exit(0)

@@ -80,7 +80,9 @@ class Rater:
         self.work: list[dict[str, Any]] = self.http.get(f"{self.home}label/{self.question}/next/").json()["work"]
 
     def post_form(self, path: str, **fields: str) -> httpx.Response:
-        return self.http.post(path, data={**fields, "csrfmiddlewaretoken": self.http.cookies["assay_csrf"]}, headers={"Accept": "text/html"})
+        return self.http.post(
+            path, data={**fields, "csrfmiddlewaretoken": self.http.cookies["assay_csrf"]}, headers={"Accept": "text/html"}
+        )
 
     def answer_one(self) -> bool:
         if not self.work:
@@ -123,10 +125,15 @@ def test_five_hundred_tweets_played_by_three_people_and_an_adjudicator_come_out_
     given = {items[tweet.external_id]: dice.sample([toxic(vote) for vote in tweet.votes], RATERS) for tweet in chosen}
 
     raters = [
-        Rater(live_server.url, make.make_member(project, f"rater{seat}", Role.ANNOTATOR), question, {item: votes[seat] for item, votes in given.items()})
+        Rater(
+            live_server.url,
+            make.make_member(project, f"rater{seat}", Role.ANNOTATOR),
+            question,
+            {item: votes[seat] for item, votes in given.items()},
+        )
         for seat in range(RATERS)
     ]
-    while any([rater.answer_one() for rater in raters]):  # a list: each takes their turn
+    while sum(rater.answer_one() for rater in raters):
         pass
 
     # The independent word on it: plain Python over the file.
@@ -175,7 +182,9 @@ def krippendorff(votes: list[list[str]]) -> float:
 
 # ---------------------------------------------------------------- the whole set
 @pytest.mark.django_db
-def test_the_whole_set_settles_as_the_facts_say(project: Project, items: dict[str, int], tweets: dict[str, Tweet], facts: dict[str, Any]) -> None:
+def test_the_whole_set_settles_as_the_facts_say(
+    project: Project, items: dict[str, int], tweets: dict[str, Tweet], facts: dict[str, Any]
+) -> None:
     said = facts["davidson"]
     classes = make.make_question(project, "class", policy="majority", choices=" ".join(CLASSES))
     done = load(classes, items, tweets.values(), lambda vote: vote)
@@ -184,7 +193,8 @@ def test_the_whole_set_settles_as_the_facts_say(project: Project, items: dict[st
     assert labels == {name: said["strict_majority"][name] for name in CLASSES}
     assert done.states["disputed"] == said["strict_majority"]["no_majority"]
     wrong = sum(
-        tweets[key].label != label for key, label in GroundTruth.objects.filter(question=classes).values_list("item__external_id", "choice__value")
+        tweets[key].label != label
+        for key, label in GroundTruth.objects.filter(question=classes).values_list("item__external_id", "choice__value")
     )
     assert wrong == said["class_differs_from_strict_majority"]
     figures = agreement.of_question(classes).figures
@@ -224,5 +234,9 @@ def load(question: Question, items: dict[str, int], tweets: Any, name_of: Any) -
     """Every vote as one of a numbered rater's: the first vote of each tweet is rater 1's, and so on."""
     return import_votes(
         question,
-        (RaterVote(items[tweet.external_id], f"rater {seat + 1}", name_of(vote)) for tweet in tweets for seat, vote in enumerate(tweet.votes)),
+        (
+            RaterVote(items[tweet.external_id], f"rater {seat + 1}", name_of(vote))
+            for tweet in tweets
+            for seat, vote in enumerate(tweet.votes)
+        ),
     )
