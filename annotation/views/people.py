@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods
@@ -90,7 +91,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
         return render(request, "annotation/people_project_new.html", {"form": {}})
     form = {name: request.POST.get(name, "").strip() for name in ("slug", "name")}
     try:
-        project = people.add_project(form["slug"], form["name"], founder=founder)
+        project = people.add_project(form["slug"] or slugify(form["name"])[:60], form["name"], founder=founder)
     except Invalid as error:
         context = {"form": form, "errors": error.fields, "problem": error.message}
         return render(request, "annotation/people_project_new.html", context, status=422)

@@ -112,7 +112,8 @@ def _password() -> str:
 
 
 def _member(project: Project, username: str, role: Role, password: str | None) -> Membership:
-    user, new = User.objects.get_or_create(username=username, defaults={"is_active": password is not None})
+    researcher = role == Role.RESEARCHER  # who looks around in the demo begins a project of their own next
+    user, new = User.objects.get_or_create(username=username, defaults={"is_active": password is not None, "is_staff": researcher})
     if new:
         user.set_password(password)  # None: nobody can sign in as this one
         user.save()

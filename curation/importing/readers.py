@@ -8,6 +8,7 @@ import codecs
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -344,7 +345,13 @@ def _unreadable(error: Exception, rows: int) -> Invalid:
         return Invalid(f"Row {rows + 1:,} is longer than {LARGE_BLOCK_BYTES // 1024**2} MB: perhaps a quote in it never closes.")
     if "utf" in said.lower():
         return Invalid("The header is not UTF-8. Name the file's encoding, for instance windows-1252 or utf-16.")
-    return Invalid(f"The file cannot be read on after row {rows:,}: {said}.")
+    # What the parser says beyond its first words quotes the row, and texts show on no error page.
+    if found := re.search(r"Expected (\d+) columns?, got (\d+)", said):
+        return Invalid(
+            f"The file cannot be read on after row {rows:,}: {found[1]} columns are expected, and {found[2]} found."
+            " See whether it is such a table at all, and what stands between its columns."
+        )
+    return Invalid(f"The file cannot be read on after row {rows:,}: {said.partition(':')[0]}.")
 
 
 def _too_long(error: Exception) -> bool:

@@ -195,6 +195,8 @@ def test_whoever_may_begins_a_project_and_is_its_researcher(cast: make.Cast) -> 
     again = browser.post("/projects/new/", {"slug": "tea", "name": "Tea"})
     assert again.status_code == 422
     assert browser.post("/projects/new/", {"slug": "Not a slug", "name": "Tea"}).status_code == 422
+    assert browser.post("/projects/new/", {"slug": "", "name": "Tea, again"}).headers["Location"] == "/p/tea-again/"
+    assert browser.post("/projects/new/", {"slug": "", "name": "茶"}).status_code == 422
 
 
 def test_a_token_is_shown_once_works_and_ends_at_once(cast: make.Cast, sign_in: object) -> None:
