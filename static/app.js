@@ -14,9 +14,33 @@
   // than "Show it again" (the Back button over some older page), it leads back to /hidden/ before it is drawn.
   const HIDDEN = "assay:hidden";
   const exit = () => document.querySelector("a[data-exit]");
+  // A form marked data-keep is as it was when the page is shown again; only this tab keeps it, and only until then.
+  const KEPT = "assay:form:" + location.pathname;
+  const kept = () => document.querySelector("form[data-keep]");
+  const fieldsOf = (form) => [...form.elements].filter((field) => field.name && !["hidden", "file", "submit"].includes(field.type));
+  const keepForm = () => {
+    const fields = kept() && fieldsOf(kept()).map((field) => [field.name, field.value, /checkbox|radio/.test(field.type) ? field.checked : null]);
+    if (fields) sessionStorage.setItem(KEPT, JSON.stringify(fields));
+  };
+  const bringBackForm = () => {
+    const before = kept() && JSON.parse(sessionStorage.getItem(KEPT));
+    if (!before) return;
+    sessionStorage.removeItem(KEPT);
+    const named = (name) => fieldsOf(kept()).filter((field) => field.name === name);
+    const seen = {};
+    for (const [name, value, checked] of before) {
+      if (!named(name).length) kept().querySelector("fieldset.rows [data-add]")?.click(); // a row that was added
+      const field = named(name)[(seen[name] = (seen[name] ?? -1) + 1)];
+      if (!field) continue;
+      if (checked !== null) field.checked = checked;
+      else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value)) field.value = value;
+      if (checked) field.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  };
   const hide = () => {
     const out = exit().href;
     sessionStorage.setItem(HIDDEN, out);
+    keepForm();
     document.title = "Assay";
     root.hidden = true;
     location.replace(out);
@@ -62,6 +86,7 @@
   };
   document.addEventListener("DOMContentLoaded", () => {
     stayHidden();
+    if (!root.hidden) bringBackForm();
     localTimes();
     themeButtons();
     keysSwitch();
@@ -77,8 +102,9 @@
     if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || inText(event.target)) return null;
     if (event.key === "?") return "?";
     if (event.shiftKey || !("singleKeysOn" in document.body.dataset)) return null;
-    // Digits by their place: on some keyboards the row gives them only with Shift.
-    return /^Digit\d$/.test(event.code) && !/^[a-z]$/i.test(event.key) ? event.code.slice(5) : event.key.toLowerCase();
+    // Digits by their place: on some keyboards the row gives them only with Shift. So with letters, where the layout has others.
+    if (/^Digit\d$/.test(event.code) && !/^[a-z]$/i.test(event.key)) return event.code.slice(5);
+    return /^Key[A-Z]$/.test(event.code) && !/^[\x00-\x7f]*$/.test(event.key) ? event.code.slice(3).toLowerCase() : event.key.toLowerCase();
   };
   window.assay = { singleKey, inText };
 })();
