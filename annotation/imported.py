@@ -58,6 +58,7 @@ def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_requir
         cursor.execute(_RATERS, parameters)
         raters = cursor.rowcount
         cursor.execute(_TASKS, parameters)
+        cursor.execute(_LOCK_TASKS, parameters)
         # All of this is new to the planner, and a plan for empty tables would take hours.
         cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
         cursor.execute(_CHOOSE, parameters)
@@ -133,7 +134,7 @@ _STRANGER = """
 """
 # Numbers go on after the project's last; the project's row is locked so that two imports do not take the same.
 _RATERS = """
-    WITH project AS (SELECT id FROM annotation_project WHERE id = %(project)s FOR UPDATE),
+    WITH project AS (SELECT id FROM annotation_project WHERE id = %(project)s FOR NO KEY UPDATE),
     last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
     fresh AS (
         SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
@@ -152,6 +153,11 @@ _TASKS = """
            ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
     FROM staged_vote AS staged JOIN annotation_item AS item ON item.id = staged.item_id
     GROUP BY item.id ON CONFLICT (question_id, item_id) DO NOTHING
+"""
+# Nobody takes or answers a task between the look at it and the votes that come to it.
+_LOCK_TASKS = """
+    SELECT FROM annotation_task AS task
+    WHERE task.question_id = %(question)s AND task.item_id IN (SELECT item_id FROM staged_vote) ORDER BY task.id FOR UPDATE
 """
 # Which votes count: the first of each rater, the first so many of each task, and only on tasks nobody has touched.
 _CHOOSE = """

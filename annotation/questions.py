@@ -116,7 +116,7 @@ def create_question(project: Project, spec: Spec, author: User | None = None) ->
     _check_guideline(spec.guideline, [choice.value for choice in spec.settings.choices], wrong)
     wrong.stop()
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)  # two people, one slug: the second is told, not failed
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # two people, one slug: the second is told, not failed
         if Question.objects.filter(project=project, slug=spec.slug).exists():
             wrong("slug", f"This project already has a question with the address “{spec.slug}”. Take another.")
             wrong.stop()
@@ -138,7 +138,7 @@ def change_question(question: Question, settings: Settings) -> Question:
     _check_settings(settings, wrong)
     wrong.stop()
     with transaction.atomic():
-        question = Question.objects.select_for_update().get(pk=question.pk)
+        question = Question.objects.select_for_update(no_key=True).get(pk=question.pk)
         _check_removals(question, settings, wrong)
         wrong.stop()
         for name, value in _own_fields(settings).items():
@@ -155,7 +155,7 @@ def new_guideline_version(question: Question, text: GuidelineText, *, after: int
     _check_guideline(text, list(question.choices.values_list("value", flat=True)), wrong)
     wrong.stop()
     with transaction.atomic():
-        Question.objects.select_for_update().get(pk=question.pk)
+        Question.objects.select_for_update(no_key=True).get(pk=question.pk)
         latest = current_guideline(question)
         if latest.version != after:
             raise Conflict(
@@ -171,7 +171,7 @@ def new_guideline_version(question: Question, text: GuidelineText, *, after: int
 def set_active(question: Question, active: bool) -> Question:
     """Offer the question to annotators, or stop offering it. Its tasks, votes and disputes stay as they are."""
     with transaction.atomic():
-        question = Question.objects.select_for_update().get(pk=question.pk)
+        question = Question.objects.select_for_update(no_key=True).get(pk=question.pk)
         if question.active != active:
             question.active = active
             question.save(update_fields=["active"])

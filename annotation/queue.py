@@ -34,6 +34,7 @@ from annotation.models import (
     AbstainReason,
     Adjudication,
     FlagReason,
+    Guideline,
     Membership,
     Policy,
     Question,
@@ -157,6 +158,13 @@ def next_work(member: Membership, question: Question) -> list[Work]:
 
 
 @transaction.atomic
+def under_guideline(member: Membership, guideline: Guideline) -> None:
+    """What the member holds of its question is from now on answered under this version: for a page that shows it to them."""
+    _lock_progress(member.pk, guideline.question_id)
+    _rows(_UNDER_GUIDELINE, member=member.pk, question=guideline.question_id, guideline=guideline.pk)
+
+
+@transaction.atomic
 def cast_vote(
     member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[str] = (), comment: str = "", elapsed_ms: int | None = None
 ) -> Receipt:
@@ -177,7 +185,8 @@ def cast_vote(
     complete = held["vote_count"] + 1 == held["votes_required"]
     vote = _the(
         _CAST, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"],
-        choice=held["choice_id"], tags=sorted(set(tags)), comment=comment, guideline=held["guideline_id"], token=token, elapsed=None if elapsed_ms is None else max(0, min(elapsed_ms, 2**31 - 1)), complete=complete,
+        choice=held["choice_id"], tags=sorted(set(tags)), comment=comment, guideline=held["guideline_id"], token=token,
+        elapsed=None if elapsed_ms is None else max(0, min(elapsed_ms, 2**31 - 1)), complete=complete,
     )  # fmt: skip
     if complete:
         _settle(held["task_id"])
@@ -197,17 +206,18 @@ def abstain(member: Membership, token: uuid.UUID, reason: str) -> list[Work]:
     progress = _one(_LOCK_HELD, token=token, member=member.pk, kind="vote")
     held = _one(_READ_HELD, token=token, member=member.pk, choice="") if progress else None
     if progress is None or held is None:
-        earlier = _one("SELECT question_id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s", token=token, member=member.pk)
+        earlier = _one(
+            "SELECT question_id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s",
+            token=token, member=member.pk,
+        )  # fmt: skip
         if earlier is None:
             raise _no_lease(member, token)
         return _top_up(member.pk, earlier["question_id"], _lock_progress(member.pk, earlier["question_id"]))
     _check_still_votable(held)
-    _rows(
-        _ABSTAIN, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], reason=reason, token=token
-    )
+    _rows(_ABSTAIN, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], reason=reason, token=token)
     if held["abstention_count"] + 1 >= ABSTENTIONS_TO_DISPUTE:
         _drop_leases(held["task_id"])
-        _rows("UPDATE annotation_task SET state = 'disputed', settled_at = clock_timestamp() WHERE id = %(task)s RETURNING id", task=held["task_id"])
+        _rows(_DISPUTED, task=held["task_id"])
     return _top_up(member.pk, held["question_id"], progress)
 
 
@@ -261,7 +271,9 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
     """
     if len(comment) > 2000:
         raise Invalid("A comment has at most 2,000 characters.", fields={"comment": f"{len(comment):,} characters."})
-    found = _one("SELECT task_id, question_id FROM annotation_vote WHERE id = %(vote)s AND member_id = %(member)s", vote=vote_id, member=member.pk)
+    found = _one(
+        "SELECT task_id, question_id FROM annotation_vote WHERE id = %(vote)s AND member_id = %(member)s", vote=vote_id, member=member.pk
+    )
     if found is None:
         raise Missing("You have no such vote.")
     _lock_progress(member.pk, found["question_id"])
@@ -340,9 +352,7 @@ def next_dispute(member: Membership, question: Question) -> Dispute | None:
     # Serialises one person's tabs; disputes of different people meet only in SKIP LOCKED.
     _lock_progress(member.pk, question.pk)
     _rows(_LAPSE_RULINGS, question=question.pk)
-    held = _one(_HELD_DISPUTE, member=member.pk, question=question.pk) or _one(
-        _LEASE_DISPUTE, member=member.pk, question=question.pk, token=uuid.uuid4()
-    )
+    held = _one(_HELD_DISPUTE, member=member.pk, question=question.pk) or _lease_dispute(member, question)
     return _dispute(member, held["token"]) if held else None
 
 
@@ -358,11 +368,12 @@ def rule_blind(member: Membership, token: uuid.UUID, *, choice: str, tags: Seque
         """
         INSERT INTO annotation_adjudication
             (task_id, question_id, member_id, round, guideline_id, token, blind_choice_id, blind_tags, blind_at, tags, reason, note, blind)
-        VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s, %(choice)s, %(tags)s, clock_timestamp(), '{}', '', '', %(blind)s)
+        VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s,
+                %(choice)s, %(tags)s, clock_timestamp(), '{}', '', '', %(blind)s)
         ON CONFLICT (task_id, round, member_id) DO NOTHING RETURNING id
         """,
-        task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"], token=token,
-        choice=held["choice_id"], tags=sorted(set(tags)), blind=member.role != Role.RESEARCHER,
+        task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"],
+        token=token, choice=held["choice_id"], tags=sorted(set(tags)), blind=member.role != Role.RESEARCHER,
     )  # fmt: skip
     return _dispute(member, token)
 
@@ -377,6 +388,7 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
         raise Invalid("Say why the votes differed.", fields={"reason": f"One of: {', '.join(RulingReason.values)}."})
     if len(note) > 2000:
         raise Invalid("A note has at most 2,000 characters.", fields={"note": f"{len(note):,} characters."})
+    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")  # a double click waits here for what came first
     if Adjudication.objects.filter(token=token, member=member, choice__isnull=False).exists():
         return
     held = _hold_dispute(member, token, choice)
@@ -384,8 +396,8 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
     if held["blind_ruling"] and held["adjudication_id"] is None:
         raise Conflict("Rule blind first; then the votes open.", code="blind_first")
     _rows(
-        _RULE, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"], token=token,
-        choice=held["choice_id"], tags=sorted(set(tags)), reason=reason, note=note, blind=member.role != Role.RESEARCHER,
+        _RULE, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"],
+        token=token, choice=held["choice_id"], tags=sorted(set(tags)), reason=reason, note=note, blind=member.role != Role.RESEARCHER,
         lease=held["lease_id"],
     )  # fmt: skip
     _set_truth(
@@ -445,7 +457,8 @@ def _rescan_due(progress: Mapping[str, Any]) -> bool:
 def _lease_one(member_id: int, question_id: int, seen_until: datetime | None) -> DictRow:
     """Lease the next task for this member. The row's `token` is None when there is none; `seen_until` is their new mark."""
     arguments = {
-        "member": member_id, "question": question_id, "seen": seen_until or datetime.min.replace(tzinfo=UTC), "token": uuid.uuid4(), "margin": SETTLING_IN
+        "member": member_id, "question": question_id, "seen": seen_until or datetime.min.replace(tzinfo=UTC),
+        "token": uuid.uuid4(), "margin": SETTLING_IN,
     }  # fmt: skip
     found = _the(_LEASE_ONE, **arguments)
     if found["someone_late"]:
@@ -511,7 +524,8 @@ def _receipt_of_earlier(member: Membership, token: uuid.UUID) -> Receipt:
     """The answer to a vote that is sent again."""
     vote = _one(
         """
-        SELECT vote.id, vote.question_id, choice.value FROM annotation_vote AS vote JOIN annotation_choice AS choice ON choice.id = vote.choice_id
+        SELECT vote.id, vote.question_id, choice.value
+        FROM annotation_vote AS vote JOIN annotation_choice AS choice ON choice.id = vote.choice_id
         WHERE vote.token = %(token)s AND vote.member_id = %(member)s
         """,
         token=token, member=member.pk,
@@ -523,9 +537,15 @@ def _receipt_of_earlier(member: Membership, token: uuid.UUID) -> Receipt:
 
 
 def _no_lease(member: Membership, token: uuid.UUID) -> Conflict | Missing:
-    for table in ("vote", "abstention"):
-        if _one(f"SELECT id FROM annotation_{table} WHERE token = %(token)s AND member_id = %(member)s", token=token, member=member.pk):  # noqa: S608 - ours
-            return Conflict("You have already answered this task.", code="answered")
+    answered = _one(
+        """
+        SELECT id FROM annotation_vote WHERE token = %(token)s AND member_id = %(member)s
+        UNION ALL SELECT id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s
+        """,
+        token=token, member=member.pk,
+    )  # fmt: skip
+    if answered:
+        return Conflict("You have already answered this task.", code="answered")
     return Missing("You do not hold this task any more. It went back to the queue.", code="no_lease")
 
 
@@ -536,10 +556,7 @@ def _settle(task_id: int) -> None:
     policy: Policy = votes[0]["policy"]
     agreed = resolve(policy, [Ballot(vote["value"], frozenset(vote["tags"])) for vote in votes])
     if agreed is None:
-        _rows(
-            "UPDATE annotation_task SET state = 'disputed', settled_at = coalesce(settled_at, clock_timestamp()) WHERE id = %(task)s RETURNING id",
-            task=task_id,
-        )
+        _rows(_DISPUTED, task=task_id)
         return
     _set_truth(task_id, member=votes[-1]["member_id"], **_truth_of(agreed, votes))
 
@@ -567,7 +584,9 @@ def _quarantine(item_id: int) -> None:
     tasks = [row["id"] for row in _rows("SELECT id FROM annotation_task WHERE item_id = %(item)s ORDER BY id FOR UPDATE", item=item_id)]
     for task in tasks:
         _drop_leases(task)
-    _rows("UPDATE annotation_task SET state = 'retired' WHERE id = ANY(%(tasks)s) AND state IN ('open', 'disputed') RETURNING id", tasks=tasks)
+    _rows(
+        "UPDATE annotation_task SET state = 'retired' WHERE id = ANY(%(tasks)s) AND state IN ('open', 'disputed') RETURNING id", tasks=tasks
+    )
     _rows("UPDATE annotation_item SET quarantined = true WHERE id = %(item)s RETURNING id", item=item_id)
 
 
@@ -578,6 +597,14 @@ def _drop_leases(task_id: int) -> None:
 
 
 # ---------------------------------------------------------------- disputes
+def _lease_dispute(member: Membership, question: Question) -> DictRow | None:
+    """Lease the oldest dispute that nobody holds. One that somebody took between the look and the lock comes without a token."""
+    while True:
+        found = _one(_LEASE_DISPUTE, member=member.pk, question=question.pk, token=uuid.uuid4())
+        if found is None or found["token"] is not None:
+            return found
+
+
 def _hold_dispute(member: Membership, token: uuid.UUID, choice: str) -> DictRow:
     """The dispute that this token holds, its task locked, with what a ruling of `choice` needs to know."""
     _require_adjudicator(member)
@@ -637,23 +664,37 @@ _WORK_JOINS = """
     JOIN annotation_item AS item ON item.id = task.item_id
     JOIN annotation_question AS question ON question.id = task.question_id
     JOIN annotation_guideline AS guideline ON guideline.id = lease.guideline_id
-    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id
+    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
+"""
+
+_UNDER_GUIDELINE = """
+    UPDATE annotation_lease SET guideline_id = %(guideline)s
+    WHERE member_id = %(member)s AND question_id = %(question)s AND NOT lapsed AND expires_at > now() AND guideline_id <> %(guideline)s
+    RETURNING id
 """
 
 # In the order they were leased: the one on screen, then the one after it.
 _HELD = f"""
     SELECT {_WORK} FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id {_WORK_JOINS}
-    WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.kind = 'vote' AND NOT lease.lapsed AND lease.expires_at > now()
+    WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.kind = 'vote'
+      AND NOT lease.lapsed AND lease.expires_at > now()
     ORDER BY lease.leased_at, lease.id
-"""
+"""  # noqa: S608 - our own words
 
-# Open, with a free slot, and not yet dealt with by this member. Whoever ruled on it or has seen its votes is barred in every round.
+# Of a question on offer, open, with a free slot, and not yet dealt with by this member. Whoever ruled on it or has seen its
+# votes is barred in every round.
 _FREE_FOR_MEMBER = """
     task.question_id = %(question)s AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
-    AND NOT EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.round = task.round AND vote.member_id = %(member)s)
-    AND NOT EXISTS (SELECT FROM annotation_lease AS mine WHERE mine.task_id = task.id AND mine.member_id = %(member)s AND NOT mine.lapsed)
-    AND NOT EXISTS (SELECT FROM annotation_abstention AS abstention WHERE abstention.task_id = task.id AND abstention.round = task.round AND abstention.member_id = %(member)s)
-    AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruling WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
+    AND (SELECT question.active FROM annotation_question AS question WHERE question.id = %(question)s)
+    AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
+    AND NOT EXISTS (SELECT FROM annotation_vote AS vote
+                    WHERE vote.task_id = task.id AND vote.round = task.round AND vote.member_id = %(member)s)
+    AND NOT EXISTS (SELECT FROM annotation_lease AS mine
+                    WHERE mine.task_id = task.id AND mine.member_id = %(member)s AND NOT mine.lapsed)
+    AND NOT EXISTS (SELECT FROM annotation_abstention AS abstention
+                    WHERE abstention.task_id = task.id AND abstention.round = task.round AND abstention.member_id = %(member)s)
+    AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruling
+                    WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
 """
 
 # One statement: find, lock, count and lease. `fresh` is only looked at when nothing is started (a one-time filter).
@@ -676,7 +717,9 @@ _LEASE_ONE = f"""
                now() + question.lease_minutes * interval '1 minute', false
         FROM task
         JOIN annotation_question AS question ON question.id = task.question_id
-        JOIN LATERAL (SELECT id FROM annotation_guideline WHERE question_id = task.question_id ORDER BY version DESC LIMIT 1) AS guideline ON true
+        JOIN LATERAL (
+            SELECT id FROM annotation_guideline WHERE question_id = task.question_id ORDER BY version DESC LIMIT 1
+        ) AS guideline ON true
         RETURNING task_id, token, guideline_id, expires_at
     )
     SELECT work.*,
@@ -686,7 +729,7 @@ _LEASE_ONE = f"""
                WHERE late.question_id = %(question)s AND late.kind = 'vote' AND NOT late.lapsed AND late.expires_at <= now()
            ) AS someone_late
     FROM (SELECT) AS always LEFT JOIN (SELECT {_WORK} FROM lease JOIN task ON task.id = lease.task_id {_WORK_JOINS}) AS work ON true
-"""
+"""  # noqa: S608 - our own words
 
 # Leases that ran out give their slots back. A started task comes up anew; a fresh one never left its place.
 _LAPSE = """
@@ -739,9 +782,12 @@ _READ_HELD = """
            task.vote_count, task.lease_count, task.votes_required, task.abstention_count,
            choice.id AS choice_id, choice.tag_use,
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags,
-           (SELECT count(*) FROM annotation_lease AS mine WHERE mine.task_id = task.id AND mine.member_id = lease.member_id AND NOT mine.lapsed) AS mine_live,
-           EXISTS (SELECT FROM annotation_vote AS v WHERE v.task_id = task.id AND v.round = lease.round AND v.member_id = lease.member_id) AS voted,
-           EXISTS (SELECT FROM annotation_abstention AS a WHERE a.task_id = task.id AND a.round = lease.round AND a.member_id = lease.member_id) AS abstained
+           (SELECT count(*) FROM annotation_lease AS mine
+            WHERE mine.task_id = task.id AND mine.member_id = lease.member_id AND NOT mine.lapsed) AS mine_live,
+           EXISTS (SELECT FROM annotation_vote AS vote
+                   WHERE vote.task_id = task.id AND vote.round = lease.round AND vote.member_id = lease.member_id) AS voted,
+           EXISTS (SELECT FROM annotation_abstention AS given
+                   WHERE given.task_id = task.id AND given.round = lease.round AND given.member_id = lease.member_id) AS abstained
     FROM annotation_lease AS lease
     JOIN annotation_task AS task ON task.id = lease.task_id
     LEFT JOIN annotation_choice AS choice ON choice.question_id = task.question_id AND choice.value = %(choice)s
@@ -753,8 +799,10 @@ _CAST = """
     WITH gone AS (
         DELETE FROM annotation_lease WHERE task_id = %(task)s AND member_id = %(member)s RETURNING lapsed
     ), vote AS (
-        INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, guideline_id, token, elapsed_ms, created_at)
-        VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(choice)s, %(tags)s, %(comment)s, %(guideline)s, %(token)s, %(elapsed)s, clock_timestamp())
+        INSERT INTO annotation_vote
+            (task_id, question_id, member_id, round, choice_id, tags, comment, guideline_id, token, elapsed_ms, created_at)
+        VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(choice)s, %(tags)s, %(comment)s, %(guideline)s, %(token)s, %(elapsed)s,
+                clock_timestamp())
         RETURNING id
     )
     UPDATE annotation_task AS task SET
@@ -800,6 +848,9 @@ _BALLOTS = """
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
     WHERE task.id = %(task)s ORDER BY vote.id
 """
+_DISPUTED = """
+    UPDATE annotation_task SET state = 'disputed', settled_at = coalesce(settled_at, clock_timestamp()) WHERE id = %(task)s RETURNING id
+"""
 _SUPERSEDE_TRUTH = """
     UPDATE annotation_groundtruth SET superseded_at = clock_timestamp() WHERE task_id = %(task)s AND superseded_at IS NULL RETURNING id
 """
@@ -808,8 +859,10 @@ _SET_TRUTH = """
         UPDATE annotation_task SET state = %(state)s, settled_at = coalesce(settled_at, clock_timestamp())
         WHERE id = %(task)s RETURNING id, question_id, item_id, round
     )
-    INSERT INTO annotation_groundtruth (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, member_id, guideline_id, created_at)
-    SELECT id, question_id, item_id, round, %(choice)s, %(tags)s, %(unsettled)s, %(source)s, %(member)s, %(guideline)s, clock_timestamp() FROM task
+    INSERT INTO annotation_groundtruth
+        (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, member_id, guideline_id, created_at)
+    SELECT id, question_id, item_id, round, %(choice)s, %(tags)s, %(unsettled)s, %(source)s, %(member)s, %(guideline)s, clock_timestamp()
+    FROM task
     RETURNING id
 """
 
@@ -817,9 +870,11 @@ _SET_TRUTH = """
 _CHANGEABLE = """
     vote.round = task.round AND (
         task.state = 'open'
-        OR task.state IN ('agreed', 'disputed') AND task.settled_at > clock_timestamp() - %(window)s::interval
+        OR task.state IN ('agreed', 'disputed') AND task.vote_count = task.votes_required
+           AND task.settled_at > clock_timestamp() - %(window)s::interval
            AND vote.id = (SELECT max(last.id) FROM annotation_vote AS last WHERE last.task_id = task.id AND last.round = task.round)
-           AND NOT EXISTS (SELECT FROM annotation_lease AS ruling WHERE ruling.task_id = task.id AND ruling.kind = 'ruling' AND NOT ruling.lapsed)
+           AND NOT EXISTS (SELECT FROM annotation_lease AS ruling
+                           WHERE ruling.task_id = task.id AND ruling.kind = 'ruling' AND NOT ruling.lapsed)
            AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruling WHERE ruling.task_id = task.id AND ruling.round = task.round)
     )
 """
@@ -830,7 +885,7 @@ _REVISABLE = f"""
     JOIN annotation_task AS task ON task.id = vote.task_id
     LEFT JOIN annotation_choice AS choice ON choice.question_id = task.question_id AND choice.value = %(choice)s
     WHERE vote.id = %(vote)s AND vote.member_id = %(member)s
-"""
+"""  # noqa: S608 - our own words
 _LAST_ANSWERS = f"""
     SELECT answer.kind, answer.id, answer.task_id, answer.choice, answer.label, answer.tags, answer.comment, answer.at, answer.changeable,
            task.item_id, project.slug AS project_slug, question.slug AS question_slug, question.title AS question_title FROM (
@@ -853,7 +908,7 @@ _LAST_ANSWERS = f"""
     JOIN annotation_question AS question ON question.id = answer.question_id
     JOIN annotation_project AS project ON project.id = question.project_id
     ORDER BY answer.at DESC LIMIT %(limit)s
-"""
+"""  # noqa: S608 - our own words
 _OWN_VOTE = """
     SELECT vote.id AS vote_id, vote.task_id, item.id AS item_id, item.kind, item.text, choice.value AS choice, vote.tags, vote.comment,
            CASE WHEN question.shows_origin THEN origin.text END AS origin_text
@@ -862,7 +917,7 @@ _OWN_VOTE = """
     JOIN annotation_item AS item ON item.id = task.item_id AND NOT item.quarantined
     JOIN annotation_question AS question ON question.id = task.question_id
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
-    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id
+    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
     WHERE vote.id = %(vote)s AND vote.member_id = %(member)s
 """
 _HAS_SEEN = """
@@ -870,7 +925,7 @@ _HAS_SEEN = """
     WHERE task.id = %(task)s AND (
         EXISTS (SELECT FROM annotation_lease AS lease WHERE lease.task_id = task.id AND lease.member_id = %(member)s)
         OR EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
-        OR EXISTS (SELECT FROM annotation_abstention AS abstention WHERE abstention.task_id = task.id AND abstention.member_id = %(member)s)
+        OR EXISTS (SELECT FROM annotation_abstention AS given WHERE given.task_id = task.id AND given.member_id = %(member)s)
         OR EXISTS (SELECT FROM annotation_adjudication AS ruling WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
     )
 """
@@ -888,23 +943,32 @@ _LEASE_DISPUTE = """
     WITH dispute AS MATERIALIZED (
         SELECT task.id, task.question_id, task.round FROM annotation_task AS task
         WHERE task.question_id = %(question)s AND task.state = 'disputed'
-          AND NOT EXISTS (SELECT FROM annotation_lease AS lease WHERE lease.task_id = task.id AND lease.kind = 'ruling' AND NOT lease.lapsed)
+          AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
+          AND NOT EXISTS (SELECT FROM annotation_lease AS lease
+                          WHERE lease.task_id = task.id AND lease.kind = 'ruling' AND NOT lease.lapsed)
           AND NOT EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
         ORDER BY task.settled_at, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
+    ), lease AS (
+        INSERT INTO annotation_lease (task_id, question_id, member_id, kind, round, guideline_id, token, leased_at, expires_at, lapsed)
+        SELECT dispute.id, dispute.question_id, %(member)s, 'ruling', dispute.round, guideline.id, %(token)s, clock_timestamp(),
+               now() + question.lease_minutes * interval '1 minute', false
+        FROM dispute
+        JOIN annotation_question AS question ON question.id = dispute.question_id
+        JOIN LATERAL (
+            SELECT id FROM annotation_guideline WHERE question_id = dispute.question_id ORDER BY version DESC LIMIT 1
+        ) AS guideline ON true
+        ON CONFLICT (task_id) WHERE kind = 'ruling' AND NOT lapsed DO NOTHING
+        RETURNING token
     )
-    INSERT INTO annotation_lease (task_id, question_id, member_id, kind, round, guideline_id, token, leased_at, expires_at, lapsed)
-    SELECT dispute.id, dispute.question_id, %(member)s, 'ruling', dispute.round, guideline.id, %(token)s, clock_timestamp(),
-           now() + question.lease_minutes * interval '1 minute', false
-    FROM dispute
-    JOIN annotation_question AS question ON question.id = dispute.question_id
-    JOIN LATERAL (SELECT id FROM annotation_guideline WHERE question_id = dispute.question_id ORDER BY version DESC LIMIT 1) AS guideline ON true
-    RETURNING token
+    SELECT lease.token FROM dispute LEFT JOIN lease ON true
 """
 _READ_DISPUTE = """
-    SELECT lease.id AS lease_id, lease.lapsed, lease.round, lease.guideline_id, task.id AS task_id, task.question_id, task.state, task.round AS task_round,
+    SELECT lease.id AS lease_id, lease.lapsed, lease.round, lease.guideline_id,
+           task.id AS task_id, task.question_id, task.state, task.round AS task_round,
            question.blind_ruling, choice.id AS choice_id, choice.tag_use,
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags,
-           (SELECT id FROM annotation_adjudication AS own WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id
+           (SELECT id FROM annotation_adjudication AS own
+            WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id
     FROM annotation_lease AS lease
     JOIN annotation_task AS task ON task.id = lease.task_id
     JOIN annotation_question AS question ON question.id = task.question_id
@@ -914,27 +978,33 @@ _READ_DISPUTE = """
 _REVIVE_RULING = """
     UPDATE annotation_lease SET lapsed = false, expires_at = now() + interval '5 minutes'
     WHERE id = %(lease)s
-      AND NOT EXISTS (SELECT FROM annotation_lease AS other WHERE other.task_id = %(task)s AND other.kind = 'ruling' AND NOT other.lapsed) RETURNING id
+      AND NOT EXISTS (SELECT FROM annotation_lease AS other
+                      WHERE other.task_id = %(task)s AND other.kind = 'ruling' AND NOT other.lapsed)
+    RETURNING id
 """
 _RULE = """
     WITH gone AS (DELETE FROM annotation_lease WHERE id = %(lease)s)
     INSERT INTO annotation_adjudication
         (task_id, question_id, member_id, round, guideline_id, token, blind_tags, choice_id, tags, reason, note, ruled_at, blind)
-    VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s, '{}', %(choice)s, %(tags)s, %(reason)s, %(note)s, clock_timestamp(), %(blind)s)
+    VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s,
+            '{}', %(choice)s, %(tags)s, %(reason)s, %(note)s, clock_timestamp(), %(blind)s)
     ON CONFLICT (task_id, round, member_id) DO UPDATE SET
-        token = excluded.token, choice_id = excluded.choice_id, tags = excluded.tags, reason = excluded.reason, note = excluded.note, ruled_at = excluded.ruled_at
+        guideline_id = excluded.guideline_id, token = excluded.token, choice_id = excluded.choice_id, tags = excluded.tags,
+        reason = excluded.reason, note = excluded.note, ruled_at = excluded.ruled_at
     RETURNING id
 """
 _DISPUTE = """
-    SELECT task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at, guideline.version AS guideline_version,
-           CASE WHEN question.shows_origin THEN origin.text END AS origin_text, task.vote_count, task.abstention_count, question.blind_ruling,
+    SELECT task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at,
+           guideline.version AS guideline_version,
+           CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
+           task.vote_count, task.abstention_count, question.blind_ruling,
            choice.value AS blind_choice, coalesce(own.blind_tags, '{}') AS blind_tags, own.blind_at
     FROM annotation_lease AS lease
     JOIN annotation_task AS task ON task.id = lease.task_id
     JOIN annotation_item AS item ON item.id = task.item_id
     JOIN annotation_question AS question ON question.id = task.question_id
     JOIN annotation_guideline AS guideline ON guideline.id = lease.guideline_id
-    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id
+    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
     LEFT JOIN annotation_adjudication AS own ON own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id
     LEFT JOIN annotation_choice AS choice ON choice.id = own.blind_choice_id
     WHERE lease.token = %(token)s AND lease.member_id = %(member)s

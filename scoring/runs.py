@@ -184,9 +184,8 @@ def pause(run: ScoringRun, by: User | None) -> ScoringRun:
 def resume(run: ScoringRun, by: User | None) -> ScoringRun:  # noqa: ARG001 - the audit trail names the person
     """Go on with a paused run, or once more with a failed one after its cause is mended; what is stored stays stored."""
     with transaction.atomic():
-        run = _change(run, RunState.QUEUED, (RunState.PAUSED, RunState.FAILED), "resumed", paused_by=None, error="", finished_at=None)
-        run.chunks.exclude(state=ChunkState.DONE).update(attempts=0)
-    return run
+        run.chunks.exclude(state=ChunkState.DONE).update(attempts=0)  # before the run's own lock, as in `store`
+        return _change(run, RunState.QUEUED, (RunState.PAUSED, RunState.FAILED), "resumed", paused_by=None, error="", finished_at=None)
 
 
 def cancel(run: ScoringRun, by: User | None) -> ScoringRun:
@@ -242,8 +241,6 @@ WHERE chunk.id = %(chunk)s AND before.id = chunk.id
 RETURNING chunk.id, chunk.run_id, run.scorer_id, chunk.number, chunk.item_ids, chunk.attempts, before.worker
 """
 _NOTE_LOSS = "UPDATE scoring_worker SET doing = %(note)s WHERE name = %(lost)s AND name <> %(worker)s"
-
-
 _BEGIN = "UPDATE scoring_scoringrun SET state = 'running', started_at = COALESCE(started_at, now()) WHERE id = %s AND state = 'queued'"
 
 
@@ -278,10 +275,7 @@ def claim_chunk(run_id: int, worker: str) -> Claimed | None:
                 f"Chunk {number:,} stopped its worker {MOST_LOSSES} times (items {item_ids[0]} to {item_ids[-1]}). See the worker's log.",
             )
             return None
-        cursor.execute(
-            "UPDATE scoring_scoringrun SET state = 'running', started_at = COALESCE(started_at, now()) WHERE id = %s AND state = 'queued'",
-            [of_run],
-        )
+        cursor.execute(_BEGIN, [of_run])
     return claimed
 
 
@@ -291,15 +285,12 @@ _BEAT = "UPDATE scoring_chunk SET heartbeat_at = now() WHERE id = %s AND claim =
 def beat(claimed: Claimed) -> bool:
     """Say that the claimant lives; False when the chunk is no longer theirs."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE scoring_chunk SET heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'",
-            [claimed.chunk_id, claimed.claim],
-        )
+        cursor.execute(_BEAT, [claimed.chunk_id, claimed.claim])
         return bool(cursor.rowcount == 1)
 
 
 _FINISH = "UPDATE scoring_chunk SET state = 'done', heartbeat_at = now() WHERE id = %s AND claim = %s AND state = 'claimed'"
-_STORED_BEFORE = "SELECT FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'"
+_STORED_BEFORE = "SELECT 1 FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'"
 _STORE = """
 INSERT INTO scoring_score (scorer_id, item_id, name, value)
 SELECT %(scorer)s, item_id, name, value
@@ -336,9 +327,7 @@ def store(claimed: Claimed, scores: Mapping[int, Mapping[str, float]], failures:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_FINISH, [claimed.chunk_id, claimed.claim])
             if cursor.rowcount == 0:
-                cursor.execute(
-                    "SELECT 1 FROM scoring_chunk WHERE id = %s AND claim = %s AND state = 'done'", [claimed.chunk_id, claimed.claim]
-                )
+                cursor.execute(_STORED_BEFORE, [claimed.chunk_id, claimed.claim])
                 return cursor.fetchone() is not None
             rows = [(item, name, value) for item, named in scores.items() for name, value in named.items()]
             items, names, values = zip(*rows, strict=True) if rows else ((), (), ())

@@ -150,6 +150,23 @@ def test_a_switched_off_question_hands_out_nothing(cast: Cast, toxicity: Questio
     assert queue.next_work(cast.alice, toxicity) == []
 
 
+def test_a_question_that_is_switched_off_hands_out_nothing_to_those_who_are_at_it(cast: Cast, toxicity: Question) -> None:
+    make.make_tasks(toxicity, 5)
+    first, second = queue.next_work(cast.alice, toxicity)
+    Question.objects.update(active=False)
+    receipt = queue.cast_vote(cast.alice, first.token, choice="yes")
+    assert [held.token for held in receipt.work] == [second.token]
+    assert queue.abstain(cast.alice, second.token, "broken") == []
+    assert set(Task.objects.values_list("lease_count", flat=True)) == {0}
+
+
+def test_a_question_without_a_guideline_hands_out_nothing(cast: Cast, toxicity: Question) -> None:
+    make.make_tasks(toxicity, 1)
+    Guideline.objects.all().delete()
+    assert queue.next_work(cast.alice, toxicity) == []
+    assert Task.objects.get().lease_count == 0
+
+
 # ---------------------------------------------------------------- the mark that keeps leasing quick
 def test_what_came_up_before_the_mark_is_not_read_again(cast: Cast, toxicity: Question) -> None:
     tasks = make.make_tasks(toxicity, 8)
@@ -278,6 +295,18 @@ def test_the_seed_comes_along_only_where_the_question_shows_it(cast: Cast) -> No
         assert texts == ({"A seed.", None} if shows else {None})
 
 
+def test_a_quarantined_seed_is_shown_to_nobody(cast: Cast) -> None:
+    seed = Item.objects.create(project=cast.project, kind="text", external_id="seed", text="A seed.", content_hash=b"", quarantined=True)
+    make.make_items(cast.project, 1, origin=seed)
+    question = make.make_question(cast.project, votes=2, shows_origin=True)
+    make.create_tasks(question)
+    assert [held.origin_text for held in queue.next_work(cast.alice, question)] == [None]
+    receipt = vote(cast.alice, question, "yes")
+    assert queue.own_vote(cast.alice, receipt.vote_id).origin_text is None
+    vote(cast.dave, question, "no")
+    assert queue.next_dispute(cast.charlie, question).origin_text is None
+
+
 # ---------------------------------------------------------------- abstaining and flagging
 def test_abstaining_frees_the_slot_and_bars_for_the_round(cast: Cast, toxicity: Question) -> None:
     tasks = make.make_tasks(toxicity, 2)
@@ -350,6 +379,17 @@ def test_the_vote_that_settled_can_be_changed_for_a_minute_and_settles_anew(cast
     settled_long_ago()
     with pytest.raises(Conflict, match="closed"):
         queue.revise_vote(cast.erin, last.vote_id, choice="yes")
+
+
+def test_a_vote_on_a_task_that_abstentions_sent_to_an_adjudicator_is_closed(cast: Cast) -> None:
+    question = make.make_question(cast.project, votes=4)
+    make.make_tasks(question, 1)
+    only = vote(make.make_member(cast.project, "frank", "annotator"), question)
+    for member in (cast.alice, cast.dave, cast.erin):
+        queue.abstain(member, queue.next_work(member, question)[0].token, "cannot_judge")
+    with pytest.raises(Conflict, match="closed"):
+        queue.revise_vote(Vote.objects.get().member, only.vote_id, choice="no")
+    assert Task.objects.get().state == "disputed"
 
 
 def test_only_the_vote_that_settled_can_still_be_changed(cast: Cast, toxicity: Question) -> None:
@@ -459,6 +499,16 @@ def test_a_dispute_given_back_waits_for_the_next(cast: Cast, toxicity: Question,
     assert dispute.adjudications.get().choice is None
     with pytest.raises(Missing):
         queue.rule(cast.charlie, held.token, choice="no", reason="other")
+
+
+def test_a_ruling_says_the_guideline_of_its_own_lease(cast: Cast, toxicity: Question, dispute: Task) -> None:
+    held = queue.next_dispute(cast.charlie, toxicity)
+    queue.rule_blind(cast.charlie, held.token, choice="no")
+    queue.give_back(cast.charlie, held.token)
+    Guideline.objects.create(question=toxicity, version=2, body="Judge with more care.")
+    again = queue.next_dispute(cast.charlie, toxicity)
+    queue.rule(cast.charlie, again.token, choice="no", reason="ambiguous")
+    assert dispute.adjudications.get().guideline.version == dispute.truths.get().guideline.version == 2
 
 
 def test_a_question_may_open_the_votes_at_once(cast: Cast, toxicity: Question, dispute: Task) -> None:
