@@ -28,7 +28,8 @@ def listing(request: HttpRequest, project: str) -> HttpResponse:
         return _people(request, member, status=422, form=form, errors=error.fields, problem=error.message)
     if added.password:
         return _people(request, member, added=added)
-    messages.success(request, f"{form['username']} is in, as {added.member.pseudonym}.")
+    role = added.member.get_role_display().lower()
+    messages.success(request, f"{form['username']} is in, as {role}. Votes and exports say {added.member.pseudonym}.")
     return redirect("people", project)
 
 
