@@ -128,14 +128,15 @@ class Embedded:
     def _start_postgres(self) -> None:
         self._initdb()
         self._write_conf()
-        if self._postmaster() is None:
-            self._forget_dead_postmaster()
-            self._pg_ctl("start", "-W", "-l", str(self.pgdata / "server.log"), "-o", f"-k '{self.run}'")
-        # Also where another process started it, or where it recovers from a crash.
-        began = time.monotonic()
+        began, started = time.monotonic(), False
         while not self.postgres_answers("postgres"):
+            # One that lives is waited for: another process started it, or it recovers from a crash, or it is still dying.
+            if not started and self._postmaster() is None:
+                self._forget_dead_postmaster()
+                self._pg_ctl("start", "-W", "-l", str(self.pgdata / "server.log"), "-o", f"-k '{self.run}'")
+                began, started = time.monotonic(), True
             waited = time.monotonic() - began
-            if waited > START_SECONDS or (waited > 5 and self._postmaster() is None):
+            if waited > START_SECONDS or (started and waited > 5 and self._postmaster() is None):
                 log = self.pgdata / "server.log"
                 raise CannotStart(f"Embedded PostgreSQL does not start.\n{_tail(log)}\nSee {log}.")
             time.sleep(0.05)

@@ -16,7 +16,7 @@ OURS = ("DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL", "SECRET_KEY", "ASSAY_H
 
 
 def manage(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    clean = {name: value for name, value in os.environ.items() if name not in OURS}
+    clean = {name: value for name, value in os.environ.items() if name not in OURS and not name.startswith("DJANGO_")}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT, env={**clean, "ASSAY_DATA": str(settings.DATA), **environment}, capture_output=True, text=True, timeout=120, check=False,

@@ -151,10 +151,12 @@ def test_another_project_changes_nothing(cast: Cast, question: Question) -> None
 
 
 def test_what_is_slow_to_count_is_kept_and_what_is_quick_is_not(cast: Cast, question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLOW", 1e9)  # nothing is slow
     overview(cast.project)
     make_tasks(question, 1)
     assert overview(cast.project).questions[0].tasks == 7
-    monkeypatch.setattr(module, "SLOW", -1.0)
+    monkeypatch.setattr(module, "SLOW", -1.0)  # everything is, and so slow that it is kept as long as anything
+    monkeypatch.setattr(module, "SHARE", 1e-9)
     overview(cast.project)
     make_tasks(question, 1)
     assert overview(cast.project).questions[0].tasks == 7
