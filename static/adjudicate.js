@@ -7,6 +7,12 @@
   const form = $("ruling");
   const CHOICES = "[name=choice]";
   const togglePop = (id) => $(id).togglePopover();
+  // After a ruling, a screen reader begins at what came next: the votes, the next item, or that there is none.
+  const MOVED_ON = "assay:moved-on";
+  if (sessionStorage.getItem(MOVED_ON) !== null) {
+    sessionStorage.removeItem(MOVED_ON);
+    (form ? $(court.dataset.blind === "" ? "item" : "votes-h") : document.querySelector("h1"))?.focus({ preventScroll: true });
+  }
   const shared = { g: () => togglePop("guideline"), "?": () => togglePop("keys"), p: () => { document.querySelector("a[data-break]").click(); } };
 
   if (!form) {
@@ -74,7 +80,7 @@
     } catch { /* below */ }
     sending = false;
     const data = response && response.type !== "opaqueredirect" ? await response.json().catch(() => null) : null;
-    if (response?.ok && data) { localStorage.removeItem(KEY); location.replace(data.next); return; }
+    if (response?.ok && data) { localStorage.removeItem(KEY); sessionStorage.setItem(MOVED_ON, ""); location.replace(data.next); return; }
     if (data?.message) { notice("danger", "Not taken.", [data.message, ...Object.values(data.fields ?? {})].join(" ")); return; }
     if (response && (response.type === "opaqueredirect" || response.status === 401 || response.status === 403)) {
       notice("warn", "Not sent yet.", "You are signed out. Your ruling is kept here.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);

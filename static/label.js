@@ -141,13 +141,17 @@
     if (choice.tags === "none") send(choice);
     else { openTags(choice); keepDraft(); $("tags").querySelector("input").focus({ preventScroll: true }); }
   };
-  const sendOpened = () => {
-    const choice = choiceOf(opened);
-    if (choice.tags === "required" && !chosenTags().length) { $("tags-error").hidden = false; return; }
-    send(choice);
-  };
+  const sendOpened = () => send(choiceOf(opened));
   const send = (choice) => {
     const task = current();
+    if (choice.tags === "required" && !chosenTags().length) { $("tags-error").hidden = false; return; }
+    if (review && isAsBefore(choice)) {
+      localStorage.removeItem(DRAFT + idOf(review));
+      leaveReview();
+      say("Kept as it was: ", choice.label);
+      show();
+      return;
+    }
     const body = { person: data.person, choice: choice.value, tags: choice.tags === "none" ? [] : chosenTags(), comment: comment.value.trim() };
     const entry = task.vote
       ? { id: `vote:${task.vote}`, kind: "revise", url: data.urls.votes.replace("/0/", `/${task.vote}/`), body }
@@ -169,6 +173,8 @@
     slow = setTimeout(() => { if (outbox.unsent().length) say("Sending"); }, SLOW_MS);
     show();
   };
+  const isAsBefore = (choice) => choice.value === review.choice && comment.value.trim() === review.comment.trim()
+    && (choice.tags === "none" || chosenTags().sort().join() === [...review.tags].sort().join());
   const leaveReview = () => { review = null; back = -1; };
 
   const flag = () => {
@@ -237,15 +243,7 @@
     say("Your answer was: ", choiceOf(review.choice)?.label ?? review.choice);
     show();
   };
-  const keep = () => {
-    const mine = choiceOf(review.choice);
-    const changed = comment.value.trim() !== review.comment || (mine.tags !== "none" && chosenTags().sort().join() !== [...review.tags].sort().join());
-    if (changed) { send(mine); return; }
-    localStorage.removeItem(DRAFT + idOf(review));
-    leaveReview();
-    say("Kept as it was.");
-    show();
-  };
+  const keep = () => send(choiceOf(review.choice));
 
   // ---------------------------------------------------------------- the controls
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -13,7 +13,7 @@ from annotation import access, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
 from annotation.models import Membership, Question, Role, RulingReason, TagUse
-from annotation.views.labelling import LONG_TEXT, check_texts, question_of, tags_for, token_of
+from annotation.views.labelling import LONG_TEXT, check_texts, tags_for, token_of
 
 
 @require_GET
@@ -21,12 +21,13 @@ def disputes(request: HttpRequest, project: str) -> HttpResponse:
     """The questions of a project with how many disputes wait and are ruled on."""
     member = access.adjudicator(request.user, project)
     rows = [(question, *queue.dispute_counts(question)) for question in member.project.questions.order_by("pk")]
+    first = next((question for question, waiting, _ in rows if waiting), None)
     researcher = member.role == Role.RESEARCHER
     layout = "shell.html" if researcher else "plain.html"
     return render(
         request,
         "annotation/disputes.html",
-        {"member": member, "here": "disputes", "rows": rows, "researcher": researcher, "layout": layout},
+        {"member": member, "here": "disputes", "rows": rows, "first": first, "researcher": researcher, "layout": layout},
     )
 
 
@@ -35,7 +36,7 @@ def disputes(request: HttpRequest, project: str) -> HttpResponse:
 def dispute(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """One dispute: rule blind, read the votes, confirm or change. POST do=blind, rule or back."""
     member = access.adjudicator(request.user, project)
-    asked = question_of(member, question)
+    asked = access.question(member, question)
     if request.method == "GET":
         return _page(request, member, asked)
     wants_json = request.headers.get("Accept", "").startswith("application/json")
@@ -68,6 +69,9 @@ def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, s
 
 def _page(request: HttpRequest, member: Membership, question: Question, *, error: Refused | None = None) -> HttpResponse:
     """With an error, what was chosen and typed is shown again."""
+    guideline = question.guidelines.first()
+    if guideline:
+        queue.under_guideline(member, guideline)
     held = queue.next_dispute(member, question)
     waiting, ruled = queue.dispute_counts(question)
     # What was chosen belongs to the dispute it was chosen for; a note is shown again either way, to be copied.
@@ -77,7 +81,6 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
     if held and held.blind_choice and not chosen:
         chosen, tags = held.blind_choice, held.blind_tags
     choices = list(question.choices.all())
-    guideline = question.guidelines.first()
     labels = {choice.value: choice.label for choice in choices}
     context: dict[str, Any] = {
         "member": member,

@@ -79,13 +79,15 @@ def home(request: HttpRequest) -> HttpResponse:
     )
     voting = [member for member in members if member.role in (Role.ANNOTATOR, Role.ADJUDICATOR)]
     work = [row for member in voting for row in _work_of(member)]
-    first = next((row for row in work if row.waits and row.today), None) or next((row for row in work if row.waits), None)
     disputes = [
         (member, question, *queue.dispute_counts(question))
         for member in members
         if member.role == Role.ADJUDICATOR
         for question in member.project.questions.order_by("pk")
     ]
+    # One button stands out: settling what waits for an adjudicator, else the question begun today.
+    first_dispute = next((question for _, question, waiting, _ in disputes if waiting), None)
+    first = None if first_dispute else next((row for row in sorted(work, key=lambda row: not row.today) if row.waits), None)
     answers = [answer for member in voting for answer in queue.last_answers(member, limit=LAST_ANSWERS)]
     context = {
         "members": members,
@@ -93,6 +95,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "work": work,
         "first": first,
         "disputes": disputes,
+        "first_dispute": first_dispute,
         "answers": sorted(answers, key=lambda answer: answer.at, reverse=True)[:LAST_ANSWERS],
         "holds": _holds(voting),
         "today": _today([member.pk for member in voting]),

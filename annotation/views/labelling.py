@@ -31,19 +31,10 @@ LONG_TEXT = 280  # characters; beyond, an item is set smaller
 def label(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """The task on screen and the one after it; a POST is an answer from a browser without script."""
     member = access.voter(request.user, project)
-    asked = question_of(member, question)
+    asked = access.question(member, question)
     if request.method == "POST":
         return _answer_by_form(request, member, asked)
     return _page(request, member, asked)
-
-
-def question_of(member: Membership, slug: str) -> Question:
-    """The question with this slug in the member's project. Raises Missing."""
-    found = Question.objects.filter(project=member.project_id, slug=slug).first()
-    if found is None:
-        raise Missing("There is no such question in this project.")
-    found.project = member.project
-    return found
 
 
 def _page(
@@ -56,13 +47,15 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """`said` is what was answered when it could not be taken: it is shown again, to be corrected or copied."""
+    guideline = question.guidelines.first()
+    if guideline:
+        queue.under_guideline(member, guideline)
     work = queue.next_work(member, question)
     answers = queue.last_answers(member, question, ANSWERS_BACK)
     asked = request.GET.get("answer", "")
     review = queue.own_vote(member, number_of(request.GET, "answer")) if asked else None
     choices = list(question.choices.all())
     tags = list(question.tags.all())
-    guideline = question.guidelines.first()
     votes, today = queue.progress_of(member, question)
     share = queue.settled_share(question)
     shown = review or (work[0] if work else None)
@@ -228,7 +221,7 @@ def flag(request: HttpRequest, project: str) -> JsonResponse:
 def next_work(request: HttpRequest, project: str, question: str) -> JsonResponse:
     """{work}: what the member holds, topped up."""
     member = access.voter(request.user, project)
-    return private({"work": [as_json(one) for one in queue.next_work(member, question_of(member, question))]})
+    return private({"work": [as_json(one) for one in queue.next_work(member, access.question(member, question))]})
 
 
 @require_http_methods(["GET", "POST"])
@@ -267,7 +260,7 @@ def body_of(request: HttpRequest, member: Membership) -> dict[str, Any]:
     """
     try:
         body = json.loads(request.body)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for brackets in brackets in brackets
         raise Invalid("The request is not JSON.") from None
     if not isinstance(body, dict):
         raise Invalid("The request is not a JSON object.")

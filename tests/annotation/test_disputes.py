@@ -3,7 +3,7 @@
 import pytest
 
 from annotation import queue
-from annotation.models import Adjudication, GroundTruth, Membership, Question, TaskState
+from annotation.models import Adjudication, GroundTruth, Guideline, Membership, Question, TaskState
 from tests.cast import Cast, make_question, make_tasks
 
 HERE = "/p/study/disputes/toxicity/"
@@ -101,6 +101,16 @@ def test_where_the_blind_step_is_off_the_votes_are_open_at_once(cast: Cast, disp
     page = sign_in(cast.charlie).get(HERE).content.decode()
     assert "secret-of-alice" in page
     assert "Rule blind" not in page
+
+
+def test_a_ruling_is_made_under_the_guideline_that_its_page_shows(cast: Cast, disputed: Question, sign_in) -> None:
+    charlie = sign_in(cast.charlie)
+    token = charlie.get(HERE).context["dispute"].token
+    Guideline.objects.create(question=disputed, version=2, body="Judge with more care.")
+    assert charlie.get(HERE).context["dispute"].guideline_version == 2
+    charlie.post(HERE, {"token": token, "do": "blind", "choice": "no"})
+    charlie.post(HERE, {"token": token, "do": "rule", "choice": "no", "reason": "clear_error"})
+    assert GroundTruth.objects.get().guideline.version == 2
 
 
 def test_a_dispute_given_back_goes_to_someone_else(cast: Cast, disputed: Question, sign_in) -> None:

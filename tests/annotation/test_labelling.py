@@ -134,7 +134,7 @@ def test_a_wrong_answer_is_told_what_is_wrong(cast: Cast, toxicity: Question, si
     assert not Vote.objects.exists()
 
 
-@pytest.mark.parametrize("raw", ["", "[]", "{", "null", '"x"', "\x00"])
+@pytest.mark.parametrize("raw", ["", "[]", "{", "null", "[" * 100_000, '"x"', "\x00"])
 def test_a_body_that_is_no_object_is_refused(cast: Cast, toxicity: Question, sign_in, raw: str) -> None:
     response = sign_in(cast.alice).post("/p/study/vote/", raw, content_type="application/json", headers={"accept": "application/json"})
     assert response.status_code == 400
@@ -276,3 +276,24 @@ def test_the_vote_asks_the_database_little(cast: Cast, toxicity: Question, sign_
     token = held(alice)[0]["token"]
     with django_assert_max_num_queries(14):
         post(alice, "vote/", token=token, choice="yes")
+
+
+def test_a_guideline_that_changed_holds_for_the_next_answers_once_the_page_has_shown_it(cast: Cast, toxicity: Question, sign_in) -> None:
+    client = sign_in(cast.alice)
+    assert held(client)[0]["version"] == 1
+    Guideline.objects.create(question=toxicity, version=2, body="Judge with more care.")
+    assert held(client)[0]["version"] == 1, "the script has not shown it"
+    assert "Judge with more care." in client.get("/p/study/label/toxicity/").content.decode()
+    assert {work["version"] for work in held(client)} == {2}
+    vote_as(client, "yes")
+    assert Vote.objects.get().guideline.version == 2
+
+
+def test_a_question_that_closes_takes_what_is_held_and_gives_nothing_new(cast: Cast, toxicity: Question, sign_in) -> None:
+    client = sign_in(cast.alice)
+    now, ahead = held(client)
+    Question.objects.filter(pk=toxicity.pk).update(active=False)
+    first = post(client, "vote/", token=now["token"], choice="yes")
+    assert first.status_code == 200 and [work["token"] for work in first.json()["work"]] in ([], [ahead["token"]])
+    assert post(client, "vote/", token=ahead["token"], choice="no").json()["work"] == []
+    assert Vote.objects.count() == 2

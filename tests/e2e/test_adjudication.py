@@ -38,6 +38,7 @@ def test_a_dispute_is_ruled_blind_by_key_then_changed_with_a_reason(cast: Cast, 
     page.keyboard.press("n")
     expect(page.get_by_text("in an order drawn for this dispute")).to_be_visible()
     expect(page.get_by_text("Annoyed, not abusive.")).to_be_visible()
+    expect(page.locator("#votes-h")).to_be_focused()
     assert "alice" not in page.content()
     expect(page.get_by_role("radio", name="No")).to_be_checked()
     axe(page)

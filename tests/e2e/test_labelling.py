@@ -111,7 +111,30 @@ def test_undo_opens_the_last_answers_one_by_one_and_they_can_be_changed(cast: Ca
     expect(page.locator("#again")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.locator("#item-id")).to_have_text(current)
+    page.keyboard.press("z")
+    expect(page.locator("#again")).to_be_visible()
+    page.keyboard.press("y")
+    expect(page.locator("#status")).to_contain_text("Kept as it was: Yes")
     assert answers() == ["no", "yes"]
+
+
+def test_keys_go_by_their_place_where_the_layout_has_no_latin_letters(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: 'н', code: 'KeyY', bubbles: true }))")
+    expect(page.locator("#status")).to_contain_text("Saved: Yes")
+
+
+def test_long_labels_and_odd_guidelines_stay_inside_a_phone(cast: Cast, browser_page: Open) -> None:
+    question = make_question(cast.project, choices="yes no maybe certainly", tags="one two")
+    make_tasks(question, 2)
+    question.choices.filter(value="yes").update(label="Perhaps, depending" + "on" * 20)
+    question.guidelines.update(body="| a | b |\n|---|---|\n| " + "w" * 90 + " | x |\n\n```\n" + "y" * 300 + "\n```")
+    page = browser_page(cast.alice, width=390)
+    label_page(page, question)
+    page.locator(".choice[value=yes]").tap()
+    expect(page.locator("#tags")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_an_answer_is_changed_from_the_home_page_too(cast: Cast, toxicity: Question, browser_page: Open) -> None:
