@@ -23,7 +23,7 @@ MANY: dict[str, type[Model]] = {"tasks": Task, "votes": Vote, "rulings": Adjudic
 VERBS = {"insert": "made", "update": "changed", "revised": "revised", "delete": "removed"}
 # Texts that people wrote may quote an item: the trail says that they changed, not into what.
 UNSAID = {"comment", "note", "prompt", "token", "text"}
-NAMES = ("title", "label", "name", "number", "version", "slug")
+NAMES = ("title", "label", "name", "filename", "number", "version", "slug")
 
 
 @dataclass(frozen=True)

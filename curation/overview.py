@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 from django.utils import timezone
 
 from annotation.models import (
@@ -30,8 +30,9 @@ from annotation.models import (
     Task,
     TaskState,
 )
+from curation import agreement
 from curation.models import ImportBatch, ImportState
-from curation.stats.intervals import wilson
+from curation.stats.intervals import Estimate, wilson
 from scoring.models import RunState, ScoringRun
 
 HOURS = 24
@@ -113,6 +114,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Agreed:
+    """How far people agree on one question, over the tasks that have all their votes."""
+
+    slug: str
+    title: str
+    unanimous: Estimate
+    alpha: Estimate
+
+    @property
+    def shown(self) -> tuple[Estimate, Estimate]:
+        return self.unanimous, self.alpha
+
+
+@dataclass(frozen=True)
 class Hour:
     """Votes in the hour that begins at `at`."""
 
@@ -181,6 +196,17 @@ def overview(project: Project) -> Overview:
         runs=runs,
         needs=_needs(project, items, questions, runs),
     )
+
+
+def agreements(project: Project) -> list[Agreed]:
+    """Share unanimous and Krippendorff's alpha of every question that has tasks; a minute old at most."""
+
+    def count() -> list[Agreed]:
+        asked = project.questions.filter(Exists(Task.objects.filter(question=OuterRef("pk")))).order_by("id")
+        found = [(question, agreement.of_question(question).figures) for question in asked]
+        return [Agreed(question.slug, question.title, figures.unanimous, figures.alpha) for question, figures in found]
+
+    return _kept(project, "agreement", count)
 
 
 def _kept(project: Project, name: str, count: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from annotation import access
 from annotation.models import Membership, Project, Role
-from curation.overview import LIVE, Asked, Hour, Need, Overview, overview
+from curation.overview import LIVE, Asked, Hour, Need, Overview, agreements, overview
 from scoring import progress
 from scoring.models import RunState
 from scoring.progress import Standing
@@ -41,6 +41,7 @@ def show(request: HttpRequest, project: str) -> HttpResponse:
             "first_steps": first,
             "next_step": next((step for step in first if not step.done), None),
             "questions": [_rows(asked) for asked in found.questions if asked.tasks],
+            "agreements": agreements(member.project),
             "bars": bars(found.hours),
             "standings": _runs(member.project),
             "finished": sum(count for state, count in found.runs.items() if state not in LIVE),

@@ -192,6 +192,8 @@ def test_the_page_shows_the_figures_and_no_contents(cast: Cast, bob: Client, que
     page = bob.get("/p/study/").content.decode()
     assert "<b>1 dispute</b> of Toxicity waits for an adjudicator, for 5\xa0hours</span>" in page
     assert "Yes, 3 of 4; provisional" in page
+    assert '<td class="n">5</td>' in page  # tasks with all votes: three of them unanimous
+    assert "<b>0.60</b>" in page
     assert "What to do first" not in page
     assert "mild text" not in page
     assert "style=" not in page
