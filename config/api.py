@@ -5,8 +5,9 @@ from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import DataError
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -19,6 +20,17 @@ class Pages(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = 1000
     ordering = "id"
+
+    def decode_cursor(self, request: Request) -> Any:
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None and not _is_number(str(cursor.position)):
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
+
+
+def _is_number(position: str) -> bool:
+    """Whether it could be an id: every page here is ordered by a whole number."""
+    return position.isascii() and position.isdecimal() and len(position) < 20
 
 
 class _Refusal(APIException):

@@ -102,7 +102,9 @@ class Comparison(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["project", "name"], name="comparison_name_once"),
-            models.CheckConstraint(condition=Q(threshold__gt=float("-inf"), threshold__lt=float("inf")), name="comparison_threshold_is_a_number"),
+            models.CheckConstraint(
+                condition=Q(threshold__gt=float("-inf"), threshold__lt=float("inf")), name="comparison_threshold_is_a_number"
+            ),
         ]
 
     def __str__(self) -> str:

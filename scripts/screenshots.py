@@ -1,6 +1,6 @@
 """Takes the README's pictures: starts a demo on a scratch data folder and looks at it in a real browser.
 
-    make screenshots
+make screenshots
 """
 
 import os

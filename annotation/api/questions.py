@@ -18,7 +18,16 @@ from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, S
 
 
 # ---------------------------------------------------------------- shapes
-class ChoiceShape(serializers.Serializer[ChoiceSpec]):
+class _Row(serializers.Serializer[Any]):
+    """A row is given whole, also in a change that leaves other things of the question out."""
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if missing := [name for name, known in self.fields.items() if known.required and name not in given]:
+            raise serializers.ValidationError(dict.fromkeys(missing, "This field is required."))
+        return given
+
+
+class ChoiceShape(_Row):
     value = serializers.CharField(help_text="What votes, files and exports say. It cannot change once it was voted for.")
     label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the field's label
     hotkey = serializers.CharField(help_text="One letter or digit; not Z A F C G P S U B.")
@@ -29,7 +38,7 @@ class ChoiceShape(serializers.Serializer[ChoiceSpec]):
         ref_name = "Choice"
 
 
-class TagShape(serializers.Serializer[TagSpec]):
+class TagShape(_Row):
     value = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
     hotkey = serializers.CharField()

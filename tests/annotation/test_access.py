@@ -60,7 +60,7 @@ def test_a_question_of_another_project_does_not_exist(cast: make.Cast) -> None:
 
 
 def test_projects_are_begun_by_those_who_may(cast: make.Cast) -> None:
-    with pytest.raises(Forbidden, match="manage.py project add"):
+    with pytest.raises(Forbidden, match=r"manage\.py project add"):
         access.maker(cast.bob.user)
     staff = User.objects.create_user("stan", is_staff=True)
     assert access.maker(staff) == staff

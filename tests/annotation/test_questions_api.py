@@ -63,6 +63,13 @@ def test_a_refused_change_changes_nothing_at_all(bob: Program) -> None:
     assert Question.objects.get().active
 
 
+def test_the_rows_of_a_change_are_given_whole(bob: Program) -> None:
+    bob.post("questions/", **RUDE)
+    answer = bob.send("PATCH", "questions/rude/", {"choices": [{"value": "yes"}, {"value": "no", "label": "No", "hotkey": "n"}]})
+    assert answer.status_code == 400
+    assert set(answer.json()["fields"]["choices"]["0"]) == {"label", "hotkey"}
+
+
 def test_guideline_versions_are_added_and_kept(cast: Cast, bob: Program) -> None:
     bob.post("questions/", **RUDE)
     added = bob.post("questions/rude/guidelines/", after=1, body="Judge with great care.")

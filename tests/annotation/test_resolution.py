@@ -6,7 +6,7 @@ from annotation.resolution import Agreed, Ballot, resolve
 
 
 def ballots(words: str) -> list[Ballot]:
-    """"yes:a+b no" -> a yes with the tags a and b, and a no."""
+    """ "yes:a+b no" -> a yes with the tags a and b, and a no."""
     votes = []
     for word in words.split():
         choice, _, tags = word.partition(":")

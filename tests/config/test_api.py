@@ -50,6 +50,7 @@ def raw(program: Program, path: str, body: bytes | str, content_type: str = "app
         ("GET", "answers/?limit=0", b"", "application/json", 400),
         ("GET", "answers/?limit=ten", b"", "application/json", 400),
         ("GET", "answers/?question=%00", b"", "application/json", 400),
+        ("GET", "../?cursor=cD1hYmM%3D", b"", "application/json", 404),
         ("GET", "members/", b"", "application/json", 403),
         ("GET", "no/such/address/", b"", "application/json", 404),
         ("GET", "answers", b"", "application/json", 404),
