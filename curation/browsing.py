@@ -120,8 +120,8 @@ def _has_metadata(key: str, value: str | None) -> Q:
         return Q(metadata__has_key=key)
     wanted = Q(metadata__contains={key: value})
     try:
-        return wanted | Q(metadata__contains={key: json.loads(value, parse_constant=float)})
-    except ValueError:
+        return wanted | Q(metadata__contains={key: json.loads(value, parse_constant=int)})  # int("NaN") is a ValueError: no JSON
+    except (ValueError, RecursionError):
         return wanted
 
 

@@ -146,7 +146,7 @@ def _mapping(given: str | None) -> Mapping | None:
         return None
     try:
         value = json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Invalid("The mapping is not a JSON object.", fields={"mapping": "Not a JSON object."})

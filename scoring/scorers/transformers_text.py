@@ -11,6 +11,7 @@ from scoring.scorers.base import SCORE_NAME, Config, Identity, Kind, Machine, Pr
 COMMIT = re.compile(r"[0-9a-f]{40}")
 MOVING = ("main", "master", "head")
 LEFT_OUT = "-"
+MOST_LABELS = 10_000
 # All that loading reads; a README or a training log in the folder is no part of the model.
 LIGHT_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 WEIGHTS = "*.safetensors"
@@ -55,9 +56,13 @@ class TransformersText(Kind):
         if config["folder"]:
             _check_weights(folder)
             weights = [f"{path.name} {file_hash(path)}" for path in _files(folder)]
-        names = _score_names(model, config["labels"])
-        _head(model, config["head"])
-        _check_length(model, config["max_length"])
+        try:
+            names = _score_names(model, config["labels"])
+            _head(model, config["head"])
+            _check_length(model, config["max_length"])
+        except (TypeError, ValueError, AttributeError) as error:
+            message = f"config.json is not as transformers writes it: {error}."
+            raise Unusable(f"{folder}: {message}", folder=message) from error
         return Identity(self.fingerprint(config, weights), names, config)
 
     def prepare(self, config: Config, machine: Machine) -> Prepared:
@@ -126,7 +131,7 @@ def _download(model: str, revision: str, hub: Path | None, patterns: Sequence[st
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Unusable(f"{path} cannot be read as JSON: {error}.", folder=f"{path.name} cannot be read as JSON.") from error
     if not isinstance(read, dict):
         raise Unusable(f"{path} is not a JSON object.", folder=f"{path.name} is not a JSON object.")
@@ -149,6 +154,9 @@ def _check_weights(folder: Path) -> None:
     index = folder / "model.safetensors.index.json"
     try:
         names = sorted(set(_read_json(index)["weight_map"].values())) if index.is_file() else ["model.safetensors"]
+        if any(Path(name).name != name for name in names):
+            message = f"{index.name} names weights outside the folder."
+            raise Unusable(f"{folder}: {message}", folder=message)
     except (KeyError, AttributeError, TypeError):
         raise Unusable(f"{index} names no weights.", folder=f"{index.name} names no weights.") from None
     for name in names:
@@ -188,7 +196,10 @@ def _labels(model: Mapping[str, Any]) -> list[str]:
             raise Unusable(
                 "config.json numbers its labels (id2label) by something other than numbers.", folder="id2label is wrong."
             ) from None
-    return [f"LABEL_{number}" for number in range(int(model.get("num_labels", 2)))]
+    count = int(model.get("num_labels", 2))
+    if not 0 < count <= MOST_LABELS:
+        raise Unusable(f"config.json says that the model has {count:,} labels.", folder="num_labels is wrong.")
+    return [f"LABEL_{number}" for number in range(count)]
 
 
 def _score_names(model: Mapping[str, Any], mapping: Mapping[str, str]) -> tuple[str, ...]:

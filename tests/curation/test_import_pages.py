@@ -220,6 +220,7 @@ def test_the_api_takes_the_file_as_the_body_and_guesses_the_mapping(cast: Cast, 
     [
         ("filename=t.csv", b""),
         ("filename=t.csv&mapping=[1]", TEXTS),
+        (f"filename=t.csv&mapping={'[' * 5000}", TEXTS),
         ('filename=t.csv&mapping={"text": "nowhere"}', TEXTS),
         ('filename=t.csv&mapping={"colour": "x"}', TEXTS),
         ("filename=t.csv&file_format=xml", TEXTS),

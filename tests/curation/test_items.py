@@ -55,7 +55,7 @@ def test_items_are_found_by_kind_origin_import_sample_and_words(cast: Cast, item
     ("key", "value", "expected"),
     [
         ("recipe", "PWWS", ["t3", "t4"]), ("n", "1", ["t0", "t1", "t2"]), ("flag", "true", ["t3", "t4"]), ("flag", None, ["t3", "t4"]),
-        ("recipe", "nothing", []), ("none", None, []),
+        ("recipe", "nothing", []), ("none", None, []), ("n", "NaN", []), ("n", "[" * 1000, []),
     ],
 )  # fmt: skip
 def test_items_are_found_by_metadata(cast: Cast, items: list[Item], key: str, value: str | None, expected: list[str]) -> None:

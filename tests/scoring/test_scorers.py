@@ -185,6 +185,25 @@ def test_a_model_that_is_no_classifier_is_refused(model: Path) -> None:
         identify(folder=str(model))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"architectures": [1]}, {"id2label": None, "num_labels": "many"}, {"id2label": None, "num_labels": 10**12},
+        {"model_type": "roberta", "pad_token_id": [1]},
+    ],
+)  # fmt: skip
+def test_a_config_that_nothing_sane_wrote_is_refused_in_words(model: Path, odd: dict[str, object]) -> None:
+    edit_config(model, **odd)
+    with pytest.raises(Unusable, match=r"config\.json"):
+        identify(folder=str(model), labels=LABELS)
+
+
+def test_weights_outside_the_folder_are_not_looked_at(model: Path) -> None:
+    (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "../other/model.safetensors"}}))
+    with pytest.raises(Unusable, match="outside the folder"):
+        identify(folder=str(model), labels=LABELS)
+
+
 def test_every_label_must_go_somewhere_and_every_name_come_from_a_label(model: Path) -> None:
     for labels, message in [
         ({}, "Nothing says what harmless, toxic is to be called here"),
