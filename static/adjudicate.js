@@ -109,6 +109,7 @@
   form.addEventListener("input", () => { keepDraft(); show(); });
   const setSeed = () => {
     const closed = $("seed").toggleAttribute("data-closed");
+    $("seed").open = !closed;
     $("seed-button").setAttribute("aria-expanded", String(!closed));
     $("seed-button").querySelector("span").textContent = closed ? "Show seed" : "Hide seed";
   };

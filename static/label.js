@@ -88,6 +88,7 @@
 
   const setSeed = (visible) => {
     if (!$("seed")) return;
+    $("seed").open = visible;
     open("seed", visible);
     $("seed-button").setAttribute("aria-expanded", String(visible));
     $("seed-button").querySelector("span").textContent = visible ? "Hide seed" : "Show seed";
@@ -101,6 +102,7 @@
     $("again").hidden = $("keep").hidden = !review;
     $("abstain-button").hidden = Boolean(review);
     showUndo();
+    showAddress();
     if (!task) { shown = ""; if (focus && !waits) $("nothing").querySelector("h2").focus(); return; }
     if (shown === idOf(task)) return;
     shown = idOf(task);
@@ -108,7 +110,7 @@
     $("text").textContent = task.text ?? "";
     $("item-id").textContent = task.item;
     for (const text of form.querySelectorAll(".item__text")) text.classList.toggle("item__text--long", long);
-    if ($("seed")) { $("origin").textContent = task.origin ?? ""; $("seed-button").hidden = !task.origin; setSeed(false); }
+    if ($("seed")) { $("origin").textContent = task.origin ?? ""; $("seed").hidden = $("seed-button").hidden = !task.origin; setSeed(false); }
     form.elements.token.value = task.token ?? "";
     form.elements.task.value = task.task;
     form.elements.vote.value = task.vote ?? "";
@@ -127,6 +129,13 @@
     shownAt = performance.now();
     window.scrollTo(0, 0);
     if (focus) $("item").focus({ preventScroll: true });
+  };
+  // The address says which answer is open, so that a reload, or showing it again after Esc, opens it too.
+  const showAddress = () => {
+    const here = location.pathname + (review ? `?answer=${review.vote}` : "");
+    if (here !== location.pathname + location.search) history.replaceState(null, "", here);
+    const exit = document.querySelector("a[data-exit]");
+    exit.href = `${exit.pathname}?back=${encodeURIComponent(here)}`;
   };
   const showUndo = () => {
     const next = answers[back + 1];

@@ -294,6 +294,6 @@ def test_a_question_that_closes_takes_what_is_held_and_gives_nothing_new(cast: C
     now, ahead = held(client)
     Question.objects.filter(pk=toxicity.pk).update(active=False)
     first = post(client, "vote/", token=now["token"], choice="yes")
-    assert first.status_code == 200 and [work["token"] for work in first.json()["work"]] in ([], [ahead["token"]])
+    assert [work["token"] for work in first.json()["work"]] in ([], [ahead["token"]])
     assert post(client, "vote/", token=ahead["token"], choice="no").json()["work"] == []
     assert Vote.objects.count() == 2

@@ -49,4 +49,5 @@ def test_signing_out_asks_first_and_then_closes_everything(cast: Cast, client: C
 
 def test_signing_in_leads_to_the_page_without_a_word_about_it(cast: Cast, client: Client) -> None:
     response = client.post("/sign-in/", {"login": "alice", "password": PASSWORD}, follow=True)
-    assert response.status_code == 200 and "Successfully" not in response.content.decode()
+    assert response.status_code == 200
+    assert "Successfully" not in response.content.decode()

@@ -79,6 +79,7 @@ def test_keys_do_nothing_in_a_field_with_a_modifier_on_repeat_or_switched_off(ca
     page.keyboard.press("Shift+Y")
     page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', code: 'KeyY', repeat: true, bubbles: true}))")
     page.keyboard.press("Shift+?")
+    expect(page.get_by_role("button", name="Close")).to_be_focused()
     with page.expect_response("**/account/keys/"):
         page.get_by_label("Answer by single keys").uncheck()
     page.keyboard.press("Shift+?")
@@ -230,9 +231,36 @@ def test_the_seed_shows_on_request_only(cast: Cast, browser_page: Open) -> None:
     page.keyboard.press("u")
     expect(page.locator("#nothing")).to_be_visible()
     expect(page.locator("#status")).to_contain_text("Saved: Unsure")
+    plain = browser_page(cast.dave, script=False)
+    label_page(plain, question)
+    expect(plain.get_by_text(seed.text)).to_be_hidden()
+    plain.get_by_text("Show seed", exact=True).first.click()
+    expect(plain.get_by_text(seed.text)).to_be_visible()
 
 
 # ---------------------------------------------------------------- nothing is lost
+def test_a_second_thought_survives_reload_and_escape_too(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    answer(page, "y", "Saved: Yes")
+    page.keyboard.press("z")
+    expect(page.locator("#item-id")).to_have_text(first)
+    page.keyboard.press("c")
+    page.keyboard.type("On reflection.")
+    page.reload()
+    expect(page.locator("#comment")).to_have_value("On reflection.")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Show it again").click()
+    expect(page.locator("#item-id")).to_have_text(first)
+    expect(page.locator("#comment")).to_have_value("On reflection.")
+    page.keyboard.press("n")
+    expect(page.locator("#status")).to_contain_text("Changed: No")
+    page.reload()
+    expect(page.locator("#item-id")).not_to_have_text(first)
+    assert Vote.objects.get().comment == "On reflection."
+
+
 def test_an_answer_given_offline_is_kept_and_sent_when_the_connection_returns(cast: Cast, toxicity: Question, browser_page: Open) -> None:
     page = browser_page(cast.alice)
     label_page(page, toxicity)
