@@ -84,8 +84,30 @@
       fetch(form.action, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" } }).catch(() => {});
     });
   };
+  // A form that may take long says so after a second, in the words of its data-wait; its button takes no second press.
+  const slowForms = () => {
+    for (const form of document.querySelectorAll("form[data-wait]")) {
+      const status = form.querySelector("[data-waiting]");
+      let waits = false;
+      let timer;
+      form.addEventListener("submit", (event) => {
+        if (event.submitter?.formMethod === "get") return;
+        if (waits) { event.preventDefault(); return; }
+        waits = true;
+        event.submitter?.setAttribute("aria-disabled", "true");
+        timer = setTimeout(() => { status.textContent = form.dataset.wait; }, 1000);
+      });
+      window.addEventListener("pageshow", () => {
+        waits = false;
+        clearTimeout(timer);
+        status.textContent = "";
+        form.querySelector("[aria-disabled]")?.removeAttribute("aria-disabled");
+      });
+    }
+  };
   document.addEventListener("DOMContentLoaded", () => {
     stayHidden();
+    slowForms();
     if (!root.hidden) bringBackForm();
     localTimes();
     themeButtons();

@@ -112,9 +112,10 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
             return redirect("question", member.project.slug, question.slug)
         except Invalid as refused:
             error = refused
+    newest = Sample.objects.filter(project=member.project).order_by("-id").first()  # votes are dear: a sample rather than everything
     context = {
         "member": member, "here": "samples", "questions": questions, "question": given.get("question", ""),
-        "items": given.get("items", choosing.ALL),
+        "items": given.get("items", f"sample:{newest.pk}" if newest else choosing.ALL),
         "seeds": "seeds" in given, "groups": choosing.groups(member.project), "error": error, "wrong": error.fields if error else {},
     }  # fmt: skip
     return render(request, "curation/tasks_new.html", context, status=422 if error else 200)

@@ -105,3 +105,29 @@ def test_every_page_is_accessible_and_fits(  # noqa: PLR0917 - fixtures
             too_wide.append(name)
         axe(page)
     assert not too_wide
+
+
+def test_a_form_that_takes_long_says_so_and_is_sent_once(cast: make.Cast, browser_page: Open) -> None:
+    make.make_items(cast.project, 10)
+    page = browser_page(cast.bob)
+    sent: list[str] = []
+
+    def slowly(route: Any) -> None:
+        if route.request.method == "POST":
+            sent.append(route.request.url)
+            page.wait_for_timeout(1500)
+        route.continue_()
+
+    page.route("**/samples/new/", slowly)
+    page.goto("/p/study/samples/new/")
+    page.get_by_label("Name").fill("First")
+    page.get_by_label("How many items").fill("5")
+    page.evaluate(
+        "new MutationObserver(() => sessionStorage.setItem('said', document.querySelector('[data-waiting]').textContent))"
+        ".observe(document.querySelector('[data-waiting]'), {childList: true})"
+    )
+    page.evaluate("() => { for (const _ of [1, 2]) document.querySelector('main form .btn--primary').click(); }")
+    page.wait_for_url("**/samples/*/")
+    expect(page.get_by_text("Drawn: 5 of 10 items.")).to_be_visible()
+    assert page.evaluate("sessionStorage.getItem('said')") == "Drawing. Some seconds from a million items."
+    assert len(sent) == 1
