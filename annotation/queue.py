@@ -886,27 +886,31 @@ _REVISABLE = f"""
     LEFT JOIN annotation_choice AS choice ON choice.question_id = task.question_id AND choice.value = %(choice)s
     WHERE vote.id = %(vote)s AND vote.member_id = %(member)s
 """  # noqa: S608 - our own words
+# Question by question, so that each is a few rows from the end of an index, however many answers there are.
 _LAST_ANSWERS = f"""
     SELECT answer.kind, answer.id, answer.task_id, answer.choice, answer.label, answer.tags, answer.comment, answer.at, answer.changeable,
-           task.item_id, project.slug AS project_slug, question.slug AS question_slug, question.title AS question_title FROM (
+           task.item_id, project.slug AS project_slug, question.slug AS question_slug, question.title AS question_title
+    FROM annotation_progress AS mine
+    JOIN LATERAL (
         (
-            SELECT 'vote' AS kind, vote.id, vote.task_id, vote.question_id, choice.value AS choice, choice.label, vote.tags, vote.comment,
+            SELECT 'vote' AS kind, vote.id, vote.task_id, choice.value AS choice, choice.label, vote.tags, vote.comment,
                    vote.created_at AS at, {_CHANGEABLE} AS changeable
             FROM annotation_vote AS vote
             JOIN annotation_task AS task ON task.id = vote.task_id
             JOIN annotation_choice AS choice ON choice.id = vote.choice_id
-            WHERE vote.member_id = %(member)s AND (%(question)s::bigint IS NULL OR vote.question_id = %(question)s)
+            WHERE vote.member_id = mine.member_id AND vote.question_id = mine.question_id
             ORDER BY vote.created_at DESC LIMIT %(limit)s
         ) UNION ALL (
-            SELECT 'abstention', id, task_id, question_id, '', reason, '{{}}', '', created_at, false
+            SELECT 'abstention', id, task_id, '', reason, '{{}}', '', created_at, false
             FROM annotation_abstention
-            WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s)
+            WHERE member_id = mine.member_id AND question_id = mine.question_id
             ORDER BY created_at DESC LIMIT %(limit)s
         )
-    ) AS answer
+    ) AS answer ON true
     JOIN annotation_task AS task ON task.id = answer.task_id
-    JOIN annotation_question AS question ON question.id = answer.question_id
+    JOIN annotation_question AS question ON question.id = mine.question_id
     JOIN annotation_project AS project ON project.id = question.project_id
+    WHERE mine.member_id = %(member)s AND (%(question)s::bigint IS NULL OR mine.question_id = %(question)s)
     ORDER BY answer.at DESC LIMIT %(limit)s
 """  # noqa: S608 - our own words
 _OWN_VOTE = """

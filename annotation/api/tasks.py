@@ -13,6 +13,7 @@ from annotation import access
 from annotation.api.fields import LARGEST_ID, read, read_query
 from annotation.models import GroundTruth, Task, TaskState, Vote
 from annotation.tasks import create_tasks
+from config.api import Pages
 
 
 class TaskVoteShape(serializers.ModelSerializer[Vote]):
@@ -76,8 +77,15 @@ class CreatedShape(serializers.Serializer[object]):
         ref_name = "CreatedTasks"
 
 
+class ByItem(Pages):
+    """In the order of an index: by ids, a question would be looked for among the tasks of all others."""
+
+    ordering = "item_id"
+
+
 class Tasks(ListAPIView[Task]):
     serializer_class = TaskShape
+    pagination_class = ByItem
 
     def get_queryset(self) -> QuerySet[Task]:
         if getattr(self, "swagger_fake_view", False):  # the schema asks without a project
