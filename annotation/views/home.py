@@ -34,7 +34,8 @@ SELECT question.id,
               WHERE vote.member_id = %(member)s AND vote.question_id = question.id AND vote.elapsed_ms IS NOT NULL
               ORDER BY vote.created_at DESC LIMIT 50) AS recent) AS median_ms,
        EXISTS (SELECT FROM annotation_lease AS lease
-               WHERE lease.member_id = %(member)s AND lease.question_id = question.id AND lease.kind = 'vote' AND lease.expires_at > now())
+               WHERE lease.member_id = %(member)s AND lease.question_id = question.id AND lease.kind = 'vote'
+                 AND NOT lease.lapsed AND lease.expires_at > now())
        OR EXISTS (SELECT FROM annotation_task AS task
                WHERE task.question_id = question.id AND task.state = 'open' AND task.queued_at IS NULL
                  AND task.vote_count < task.votes_required - task.lease_count)
@@ -129,7 +130,7 @@ def _in_words(labels: Sequence[str]) -> str:
 def _holds(members: list[Membership]) -> list[tuple[Membership, int]]:
     """How many tasks this person holds, by project; none where they hold none."""
     held = (
-        Lease.objects.filter(member__in=members, kind=LeaseKind.VOTE, expires_at__gt=timezone.now())
+        Lease.objects.filter(member__in=members, kind=LeaseKind.VOTE, lapsed=False, expires_at__gt=timezone.now())
         .values_list("member")
         .annotate(Count("id"))
     )
@@ -153,7 +154,7 @@ def hidden(request: HttpRequest) -> HttpResponse:
     back = request.GET.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None) or not back.startswith("/"):
         back = ""
-    held = Lease.objects.filter(member__user=person, expires_at__gt=timezone.now()).order_by("expires_at").first()
+    held = Lease.objects.filter(member__user=person, lapsed=False, expires_at__gt=timezone.now()).order_by("expires_at").first()
     return render(request, "annotation/hidden.html", {"back": back, "held": held})
 
 

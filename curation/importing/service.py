@@ -35,7 +35,7 @@ Tell = Callable[[int, int], None]  # bytes read, rows read
 def folder() -> Path:
     """Where uploaded files wait."""
     path: Path = settings.DATA / "imports"
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 

@@ -36,6 +36,20 @@ def test_home_counts_today_and_says_when_all_is_done(cast: Cast, sign_in) -> Non
     assert "all done" in page.content.decode()
 
 
+def test_a_task_that_was_withdrawn_is_no_longer_held(cast: Cast, sign_in) -> None:
+    question = make_question(cast.project)
+    make_tasks(question, 1)
+    task_id = queue.next_work(cast.alice, question)[0].task_id
+    queue.next_work(cast.dave, question)
+    alice = sign_in(cast.alice)
+    assert alice.get("/").context["holds"] == [(cast.alice, 1)]
+    queue.flag(cast.dave, task_id, "illegal")
+    page = alice.get("/")
+    assert page.context["holds"] == []
+    assert not page.context["work"][0].waits
+    assert alice.get("/hidden/").context["held"] is None
+
+
 def test_home_shows_ids_and_never_a_text(cast: Cast, sign_in) -> None:
     question = make_question(cast.project)
     make_tasks(question, 2)
