@@ -215,6 +215,7 @@
 
   outbox.listen((what, entry, received) => {
     if (what === "waiting") { undoWhenSent = false; say(""); show({ focus: false }); return; }
+    if (what === "sent elsewhere") { if (form.dataset.state === "waiting") refill(); return; }
     clearTimeout(slow);
     if (what === "refused") { say("Not taken"); if (entry.body.token) refill(); else show({ focus: false }); return; }
     if (entry.kind === "flag") {

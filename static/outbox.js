@@ -100,9 +100,9 @@
     const text = element("p", {}, element("b", {}, "Not taken. "), entry.refused, ` Your answer was: ${entry.label}.`);
     const typed = entry.body.comment || entry.body.note;
     const close = element("button", { class: "btn btn--small push", type: "button" }, "Put away");
-    close.addEventListener("click", () => { drop(entry); draw(); });
+    close.addEventListener("click", () => { drop(entry); draw(); (box.querySelector("button") ?? box).focus(); });
     const body = element("div", { class: "stack stack--tight" }, text);
-    if (typed) body.append(element("p", {}, "Your words, to copy if you need them: ", element("q", { class: "kept" }, typed)));
+    if (typed) body.append(element("p", {}, "Your words, to copy if you need them: ", element("q", { class: "kept", dir: "auto" }, typed)));
     return element("div", { class: "notice notice--danger", role: "alert" }, icon(WARN), body, close);
   };
   const draw = () => {
@@ -119,8 +119,14 @@
     listen(listener) { listeners.push(listener); },
   };
   window.addEventListener("online", now);
-  window.addEventListener("storage", (event) => { if (event.key?.startsWith(PREFIX)) { if (!unsent().length) trouble = null; draw(); } });
+  window.addEventListener("storage", (event) => { // another tab of this person kept or sent something
+    if (!event.key?.startsWith(PREFIX)) return;
+    if (!unsent().length) trouble = null;
+    draw();
+    if (event.newValue === null) tell("sent elsewhere");
+  });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) now(); });
+  if (box) box.tabIndex = -1;
   draw();
   document.addEventListener("DOMContentLoaded", now); // not before the page's own script listens
 })();

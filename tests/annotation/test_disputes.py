@@ -113,6 +113,19 @@ def test_a_ruling_is_made_under_the_guideline_that_its_page_shows(cast: Cast, di
     assert GroundTruth.objects.get().guideline.version == 2
 
 
+def test_a_task_that_everyone_abstained_from_says_so(cast: Cast, sign_in) -> None:
+    question = make_question(cast.project)
+    make_tasks(question, 1)
+    for member in (cast.alice, cast.dave, cast.erin):
+        queue.abstain(member, queue.next_work(member, question)[0].token, "distressing")
+    charlie = sign_in(cast.charlie)
+    page = charlie.get(HERE)
+    assert "nobody voted" in page.content.decode()
+    assert "3 abstained." in page.content.decode()
+    charlie.post(HERE, {"token": page.context["dispute"].token, "do": "blind", "choice": "no"})
+    assert "Why did it need a ruling?" in charlie.get(HERE).content.decode()
+
+
 def test_a_dispute_given_back_goes_to_someone_else(cast: Cast, disputed: Question, sign_in) -> None:
     charlie, bob = sign_in(cast.charlie), sign_in(cast.bob)
     token = charlie.get(HERE).context["dispute"].token

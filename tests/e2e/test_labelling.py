@@ -368,6 +368,22 @@ def test_two_tabs_of_one_person_make_one_vote_and_say_so(cast: Cast, toxicity: Q
 
 
 # ---------------------------------------------------------------- the way out
+def test_a_tab_that_waits_goes_on_when_another_tab_has_sent_its_answers(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    page.context.route("**/vote/", lambda route: route.abort())
+    page.keyboard.press("y")
+    page.keyboard.press("n")
+    expect(page.locator("#task")).to_have_attribute("data-state", "waiting")
+    other = page.context.new_page()
+    page.context.unroute("**/vote/")
+    page.route("**/vote/", lambda route: route.abort())
+    other.goto(f"/p/study/label/{toxicity.slug}/")
+    expect(page.locator("#task")).to_have_attribute("data-state", "work")
+    expect(page.locator("#outbox .notice")).to_have_count(0)
+    assert answers() == ["yes", "no"]
+
+
 def test_escape_hides_everything_and_back_shows_nothing(cast: Cast, toxicity: Question, browser_page: Open) -> None:
     page = browser_page(cast.alice)
     page.goto("/")
