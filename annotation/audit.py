@@ -88,7 +88,8 @@ def _newest(table: Any, project: Project, mark: tuple[datetime, str, int] | None
         at, label, number = mark
         events = events.filter(_older(table, at, label, number)) if by_time else events.filter(pgh_id__lt=number)
     order = ("-pgh_created_at", "-pgh_id") if by_time else ("-pgh_id",)
-    return list(events.select_related("pgh_context").order_by(*order)[: PAGE + 1])
+    related = ("pgh_context", "pgh_obj") if by_time else ("pgh_context",)
+    return list(events.select_related(*related).order_by(*order)[: PAGE + 1])
 
 
 def _of_project(table: Any, project: Project) -> QuerySet[Any]:
@@ -162,8 +163,9 @@ def _entry(event: Any, people: dict[int, str]) -> Entry:
 def _name(event: Any) -> str:
     """`Question Toxicity`, `Membership 3`, else the kind and the id."""
     kind = str(event.pgh_tracked_model._meta.verbose_name).capitalize()
+    rows = [event] if event.pgh_tracked_model in MANY.values() else [event, event.pgh_obj]  # an event may keep less than its row
     for name in NAMES:
-        if value := getattr(event, name, None):
+        if value := next((value for row in rows if (value := getattr(row, name, None))), None):
             return f"{kind} {value}"
     return f"{kind} {event.pgh_obj_id}"
 

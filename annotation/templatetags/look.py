@@ -80,3 +80,9 @@ def side_link(context: template.Context, name: str, label: str) -> SafeString:
     """One line of the side bar. `name` is the address's name; the page says where it is with `here`."""
     current = mark_safe(' aria-current="page"') if context.get("here") == name else ""
     return format_html('<li><a href="{}"{}>{}</a></li>', reverse(name, args=[context["member"].project.slug]), current, label)
+
+
+@register.filter
+def short_id(external_id: str) -> str:
+    """An id in a list: a long one, such as a hash and a row, keeps its two ends, by which it is still found."""
+    return external_id if len(external_id) <= 26 else f"{external_id[:14]}…{external_id[-10:]}"

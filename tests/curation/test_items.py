@@ -203,3 +203,12 @@ def test_the_api_pages_through_items_with_texts_on_request(cast: Cast, items: li
     assert (rest["next"], [row["text"] for row in rest["results"]]) == (None, ["A mild text, number 3.", "A mild text, number 4."])
     one = client.get(reverse("api_item", args=["study", items[0].pk])).json()
     assert (one["text"], one["metadata"], one["tasks"]) == ("A mild text, number 0.", {"recipe": "A2T", "n": 1}, [])
+
+
+def test_long_ids_keep_their_two_ends_in_lists_and_are_whole_on_their_page(cast: Cast, sign_in: SignIn) -> None:
+    item = make_items(cast.project, 1)[0]
+    item.external_id = "0123456789abcdef" * 4 + ":40000"
+    item.save()
+    bob = sign_in(cast.bob)
+    assert ">0123456789abcd…cdef:40000<" in bob.get("/p/study/items/").content.decode()
+    assert item.external_id in bob.get(f"/p/study/items/{item.pk}/").content.decode()
