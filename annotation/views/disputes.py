@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import Membership, Question, Role, RulingReason, TagUse
-from annotation.views.labelling import LONG_TEXT, check_texts, tags_for, token_of
+from annotation.models import Adjudication, Membership, Question, Role, RulingReason, TagUse
+from annotation.views.labelling import LONG_TEXT, check_texts, label_of, tags_for, token_of
 
 
 @require_GET
@@ -61,9 +61,12 @@ def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, s
         queue.give_back(member, token)
         return "Given back. It waits for an adjudicator again.", reverse("disputes", args=[member.project.slug])
     if action == "blind":
-        queue.rule_blind(member, token, choice=choice, tags=tags)
-        return "", here
+        stands = queue.rule_blind(member, token, choice=choice, tags=tags).blind_choice
+        return ("" if stands == choice else f"You had already ruled blind elsewhere: {label_of(question, stands or '')}."), here
     queue.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
+    stands = Adjudication.objects.values_list("choice__value", flat=True).get(token=token, member=member)
+    if stands != choice:  # the same hold, ruled on in another tab
+        return f"You had already ruled on this one elsewhere: {label_of(question, stands or '')}.", here
     return "Ruled. It is ground truth now.", here
 
 

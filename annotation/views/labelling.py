@@ -145,7 +145,7 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
     except (Invalid, Conflict, Missing) as error:
         said = {
             "value": post.get("choice", ""),
-            "choice": _label_of(question, post.get("choice", "")),
+            "choice": label_of(question, post.get("choice", "")),
             "tags": post.getlist("tag"),
             "comment": post.get("comment", ""),
             "note": post.get("note", ""),
@@ -169,10 +169,10 @@ def _do_by_form(post: Any, member: Membership, question: Question) -> str:
         queue.revise_vote(member, number_of(post, "vote"), choice=choice, tags=tags, comment=comment)
     else:
         queue.cast_vote(member, token_of(post), choice=choice, tags=tags, comment=comment)
-    return f"Saved: {_label_of(question, choice)}"
+    return f"Saved: {label_of(question, choice)}"
 
 
-def _label_of(question: Question, choice: str) -> str:
+def label_of(question: Question, choice: str) -> str:
     return question.choices.filter(value=choice).values_list("label", flat=True).first() or choice
 
 

@@ -126,6 +126,18 @@ def test_a_task_that_everyone_abstained_from_says_so(cast: Cast, sign_in) -> Non
     assert "Why did it need a ruling?" in charlie.get(HERE).content.decode()
 
 
+def test_a_second_tab_is_told_that_the_first_has_ruled(cast: Cast, disputed: Question, sign_in) -> None:
+    charlie = sign_in(cast.charlie)
+    token = charlie.get(HERE).context["dispute"].token
+    charlie.post(HERE, {"token": token, "do": "blind", "choice": "no"})
+    second = charlie.post(HERE, {"token": token, "do": "blind", "choice": "yes"}, follow=True).content.decode()
+    assert "You had already ruled blind elsewhere: No." in second
+    charlie.post(HERE, {"token": token, "do": "rule", "choice": "no", "reason": "other"})
+    second = charlie.post(HERE, {"token": token, "do": "rule", "choice": "yes", "reason": "other"}, follow=True).content.decode()
+    assert "You had already ruled on this one elsewhere: No." in second
+    assert GroundTruth.objects.get().choice.value == "no"
+
+
 def test_a_dispute_given_back_goes_to_someone_else(cast: Cast, disputed: Question, sign_in) -> None:
     charlie, bob = sign_in(cast.charlie), sign_in(cast.bob)
     token = charlie.get(HERE).context["dispute"].token
