@@ -40,7 +40,7 @@ _HEADS = ["Precision", "Recall", "F1", "Average precision"]
 class ComparisonForm(forms.Form):
     """One field for the question and its positive answer, one for the scorer and its score: no field depends on another."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(max_length=120, required=False)
     positive = forms.ModelChoiceField(Choice.objects.none())
     score = forms.CharField()
     threshold = forms.FloatField(initial=0.5)
@@ -79,6 +79,9 @@ def new(request: HttpRequest, project: str) -> HttpResponse:
     form = ComparisonForm(member.project, request.POST or None)
     if form.is_valid():
         scorer, score_name = form.cleaned_data.pop("score")
+        form.cleaned_data["name"] = (
+            form.cleaned_data["name"] or f"{form.cleaned_data['positive'].question.title}: people and {scorer}"[:120]
+        )
         try:
             made = comparing.create(member, scorer=scorer, score_name=score_name, **form.cleaned_data)
         except Invalid as error:

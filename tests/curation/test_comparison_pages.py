@@ -107,7 +107,6 @@ def test_a_comparison_is_made_with_what_was_typed_kept_on_a_mistake(bob: Client,
         "sample": "",
     }
     for wrong in (
-        {"name": ""},
         {"name": "Judge"},
         {"score": "9999:toxicity"},
         {"score": "x"},
@@ -124,6 +123,8 @@ def test_a_comparison_is_made_with_what_was_typed_kept_on_a_mistake(bob: Client,
     listed = bob.get("/p/study/comparisons/").content.decode()
     assert "Second" in listed
     assert "0.4" in listed
+    assert bob.post(new, good | {"name": ""}).status_code == 302
+    assert f"Toxicity: people and {comparison.scorer}" in bob.get("/p/study/comparisons/").content.decode()
 
 
 def test_before_there_is_a_scorer_the_page_says_what_it_takes(cast: Cast, sign_in) -> None:  # type: ignore[no-untyped-def]
