@@ -209,7 +209,7 @@
   const refill = async () => {
     try {
       const response = await fetch(data.urls.next, { headers: { Accept: "application/json" }, redirect: "manual" });
-      if (response.ok) take((await response.json()).work);
+      if (response.ok) take((await response.json()).work); else show({ focus: false });
     } catch { /* the connection is gone; the outbox says so when there is something to send */ }
   };
 

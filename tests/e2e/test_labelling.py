@@ -355,6 +355,17 @@ def test_a_late_vote_is_refused_with_the_text_kept(cast: Cast, toxicity: Questio
     assert kept(page) == []
 
 
+def test_someone_taken_out_of_the_project_is_told_and_does_not_wait_for_ever(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    type(cast.alice).objects.filter(pk=cast.alice.pk).update(active=False)
+    page.keyboard.press("y")
+    page.keyboard.press("y")
+    expect(page.get_by_role("alert")).to_have_count(2)
+    expect(page.get_by_role("alert").first).to_contain_text("you are not in it. Your answer was: Yes.")
+    expect(page.locator("#task")).to_have_attribute("data-state", "nothing")
+
+
 def test_two_tabs_of_one_person_make_one_vote_and_say_so(cast: Cast, toxicity: Question, browser_page: Open) -> None:
     one = browser_page(cast.alice)
     label_page(one, toxicity)
