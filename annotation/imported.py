@@ -55,6 +55,7 @@ def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_requir
         parameters = {"question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required}
         cursor.execute("ANALYZE staged_vote")
         _check(cursor.cursor, question, parameters)
+        cursor.execute(_LOCK_PROJECT, parameters)
         cursor.execute(_RATERS, parameters)
         raters = cursor.rowcount
         cursor.execute(_TASKS, parameters)
@@ -132,10 +133,11 @@ _STRANGER = """
     LEFT JOIN annotation_question AS question ON question.id = %(question)s AND question.kind = item.kind
     WHERE question.id IS NULL ORDER BY staged.number LIMIT 1
 """
-# Numbers go on after the project's last; the project's row is locked so that two imports do not take the same.
+# Numbers go on after the project's last. The lock, which people.py takes too, comes in a statement of its own: one that
+# waits for it would not see the numbers given meanwhile.
+_LOCK_PROJECT = "SELECT FROM annotation_project WHERE id = %(project)s FOR NO KEY UPDATE"
 _RATERS = """
-    WITH project AS (SELECT id FROM annotation_project WHERE id = %(project)s FOR NO KEY UPDATE),
-    last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
+    WITH last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
     fresh AS (
         SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
         WHERE NOT EXISTS (
@@ -144,7 +146,7 @@ _RATERS = """
         GROUP BY rater
     )
     INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
-    SELECT project.id, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM project, last, fresh
+    SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM last, fresh
 """
 _TASKS = """
     INSERT INTO annotation_task

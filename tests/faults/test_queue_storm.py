@@ -1,7 +1,8 @@
 """Many processes on one queue at once, killed at random; then the ten invariants are read off the tables.
 
 Each process is one browser tab: it leases, votes, sends twice, sits on tasks until they run out, votes late, revises,
-abstains, gives back and rules, and writes down what was acknowledged. Every member has two tabs. The clock of leases is
+abstains, flags, gives back and rules, and writes down what was acknowledged. Every member has two tabs. A researcher
+meanwhile brings in votes from files, writes guidelines and switches the question off and on. The clock of leases is
 pushed from outside. A tab that dies by SIGKILL is replaced.
 """
 
@@ -18,8 +19,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation import queue
+from annotation import questions, queue
 from annotation.errors import Refused
+from annotation.imported import RaterVote, import_votes
 from annotation.models import Adjudication, GroundTruth, Lease, Membership, Question, Role, Task, TaskState, Vote
 from annotation.resolution import Ballot, resolve
 from tests import cast as make
@@ -44,13 +46,21 @@ class Tab:
         connection.connection = None  # the parent's; its socket must not be closed from here
         while time.monotonic() < until:
             try:
-                self.rule() if self.member.role == Role.ADJUDICATOR and self.dice.random() < 0.5 else self.label()
+                self.act()
             except Refused:
                 continue
             except Exception:  # noqa: BLE001 - whatever it is, the storm must hear of it
                 self.write("error", detail=traceback.format_exc())
                 os._exit(1)
         os._exit(0)
+
+    def act(self) -> None:
+        if self.member.role == Role.RESEARCHER:
+            self.research()
+        elif self.member.role == Role.ADJUDICATOR and self.dice.random() < 0.5:
+            self.rule()
+        else:
+            self.label()
 
     def label(self) -> None:
         work = queue.next_work(self.member, self.question)
@@ -67,6 +77,8 @@ class Tab:
             queue.abstain(self.member, token, "cannot_judge")
         elif act < 0.18:
             queue.release(self.member, self.question)
+        elif act < 0.185:
+            queue.flag(self.member, work[0].task_id, "illegal")
         elif act < 0.28 and self.votes:
             vote, choice = self.votes[-1], self.choice()
             self.write("revising", vote=vote, choice=choice)
@@ -94,6 +106,24 @@ class Tab:
         queue.rule_blind(self.member, dispute.token, choice=self.choice())
         queue.rule(self.member, dispute.token, choice=self.choice(), reason="ambiguous")
         self.write("ruling", task=dispute.task_id)
+
+    def research(self) -> None:
+        act = self.dice.random()
+        if act < 0.6:
+            few = Task.objects.filter(question=self.question, state="open").order_by("-rank")[:40]
+            votes = [
+                RaterVote(task.item_id, f"rater {self.dice.randrange(9)}", self.choice())
+                for task in self.dice.choices(list(few), k=3)
+                if few
+            ]
+            import_votes(self.question, votes)
+        elif act < 0.8:
+            latest = questions.current_guideline(self.question).version
+            questions.new_guideline_version(self.question, questions.GuidelineText(f"Judge with care {latest}."), after=latest)
+        else:
+            questions.set_active(self.question, False)
+            questions.set_active(self.question, True)
+        time.sleep(0.1)
 
     def choice(self) -> str:
         return self.dice.choices(CHOICES, [3, 1])[0]
@@ -157,6 +187,8 @@ def read(log: Path) -> list[dict[str, object]]:
 def drain(question: Question, members: list[Membership]) -> None:
     """After the storm, people go on in peace until nothing waits."""
     Lease.objects.update(expires_at="2020-01-01T00:00:00Z")
+    questions.set_active(question, True)  # a researcher may have been killed between off and on
+    question.refresh_from_db()
     busy = True
     while busy:
         busy = False
@@ -186,6 +218,9 @@ def assert_invariants(question: Question) -> None:
         elif task.state == TaskState.DISPUTED:
             assert not current
             assert task.abstention_count >= 3 or resolve(question.policy, [Ballot(vote.choice.value) for vote in votes]) is None
+        elif task.state == TaskState.RETIRED:
+            assert not current
+            assert not live
         else:
             (ruling,) = [ruling for ruling in task.adjudications.all() if ruling.choice_id]
             assert [truth.choice_id for truth in current] == [ruling.choice_id]
@@ -220,10 +255,10 @@ def test_no_storm_of_processes_breaks_the_queue(tmp_path: Path, tasks: int, seco
     question = make.make_question(project)
     make.make_tasks(question, tasks)
     members = [make.make_member(project, f"annotator{number}", Role.ANNOTATOR) for number in range(ANNOTATORS)]
-    members += [make.make_member(project, f"adjudicator{number}", Role.ADJUDICATOR) for number in range(2)]
+    members += [make.make_member(project, f"adjudicator{number}", Role.ADJUDICATOR) for number in range(3)]
     log = tmp_path / "acknowledged.jsonl"
 
-    killed = storm(question, members, log, seconds=seconds)
+    killed = storm(question, [*members, make.make_member(project, "researcher", Role.RESEARCHER)], log, seconds=seconds)
 
     entries = read(log)
     assert [entry["detail"] for entry in entries if entry["what"] == "error"] == []

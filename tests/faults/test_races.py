@@ -93,6 +93,17 @@ def test_votes_from_a_file_leave_alone_a_task_that_somebody_took_just_before(cas
     assert (task.state, task.vote_count, Vote.objects.count()) == ("open", 1, 1)
 
 
+def test_two_files_at_once_give_their_raters_different_numbers(cast: Cast, toxicity: Question) -> None:
+    first, second = (task.item_id for task in make.make_tasks(toxicity, 2))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            import_votes(toxicity, [RaterVote(first, "rater 1", "yes")])
+            importing = begin(
+                pool, lambda: import_votes(toxicity, [RaterVote(second, "rater 2", "yes"), RaterVote(second, "rater 1", "no")])
+            )
+        assert (importing.result(10).votes, importing.result().raters) == (2, 1)
+
+
 def take_and_return(member: Membership, question: Question, until: float, log: Path) -> None:
     """One adjudicator's process; what goes wrong is written to the log."""
     connection.connection = None  # the parent's; its socket must not be closed from here
