@@ -436,7 +436,7 @@ class Flag(models.Model):
 class Adjudication(models.Model):
     """A ruling on a disputed task: first blind, then, with the votes open, confirmed or changed. Both are kept.
 
-    A row with a blind ruling and no final one marks someone who has seen the votes and gave the dispute back.
+    A row without a final ruling marks someone who has seen the votes and gave the dispute back.
     """
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="adjudications")

@@ -353,7 +353,10 @@ def next_dispute(member: Membership, question: Question) -> Dispute | None:
     _lock_progress(member.pk, question.pk)
     _rows(_LAPSE_RULINGS, question=question.pk)
     held = _one(_HELD_DISPUTE, member=member.pk, question=question.pk) or _lease_dispute(member, question)
-    return _dispute(member, held["token"]) if held else None
+    if held is None:
+        return None
+    _rows(_SEEN_VOTES, member=member.pk, token=held["token"], blind=member.role != Role.RESEARCHER)
+    return _dispute(member, held["token"])
 
 
 @transaction.atomic
@@ -498,7 +501,7 @@ def _require_adjudicator(member: Membership) -> None:
 def _check_answer(asked: Mapping[str, Any], choice: str, tags: Sequence[str]) -> None:
     """Whether this choice with these tags is one that the question offers."""
     if asked["choice_id"] is None:
-        raise Invalid(f"{choice!r} is not one of this question's choices.", fields={"choice": "Choose one of the choices shown."})
+        raise Invalid(f"“{choice[:40]}” is not one of this question's choices.", fields={"choice": "Choose one of the choices shown."})
     unknown = sorted(set(tags) - set(asked["allowed_tags"]))
     if tags and asked["tag_use"] == TagUse.NONE:
         raise Invalid("This choice takes no tags.", fields={"tags": "Leave the tags out."})
@@ -985,6 +988,16 @@ _REVIVE_RULING = """
       AND NOT EXISTS (SELECT FROM annotation_lease AS other
                       WHERE other.task_id = %(task)s AND other.kind = 'ruling' AND NOT other.lapsed)
     RETURNING id
+"""
+# Where the votes open at once: that they were seen is on record, even when the dispute is given back.
+_SEEN_VOTES = """
+    INSERT INTO annotation_adjudication
+        (task_id, question_id, member_id, round, guideline_id, token, blind_tags, tags, reason, note, blind)
+    SELECT lease.task_id, lease.question_id, lease.member_id, lease.round, lease.guideline_id, lease.token, '{}', '{}', '', '', %(blind)s
+    FROM annotation_lease AS lease
+    JOIN annotation_question AS question ON question.id = lease.question_id AND NOT question.blind_ruling
+    WHERE lease.token = %(token)s AND lease.member_id = %(member)s
+    ON CONFLICT (task_id, round, member_id) DO NOTHING RETURNING id
 """
 _RULE = """
     WITH gone AS (DELETE FROM annotation_lease WHERE id = %(lease)s)

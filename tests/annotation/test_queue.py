@@ -515,8 +515,13 @@ def test_a_question_may_open_the_votes_at_once(cast: Cast, toxicity: Question, d
     Question.objects.update(blind_ruling=False)
     held = queue.next_dispute(cast.charlie, toxicity)
     assert len(held.votes) == 3
+    queue.give_back(cast.charlie, held.token)
+    seen = dispute.adjudications.get()
+    assert (seen.member, seen.choice) == (cast.charlie, None), "whoever has seen the votes is on record"
+    held = queue.next_dispute(cast.charlie, toxicity)
     queue.rule(cast.charlie, held.token, choice="no", reason="clear_error")
-    assert dispute.adjudications.get().blind_choice is None
+    ruling = dispute.adjudications.get()
+    assert (ruling.blind_choice, ruling.choice.value) == (None, "no")
 
 
 def test_a_researchers_ruling_is_recorded_as_not_blind(cast: Cast, toxicity: Question, dispute: Task) -> None:
