@@ -11,13 +11,14 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from annotation import access
+from annotation.api.fields import LARGEST_ID
 from curation import exporting
 from curation.views.exporting import stream
 
 
 class ExportQuery(serializers.Serializer[Any]):
     question = serializers.SlugField(default=None, max_length=60, help_text="Only items with a task of it, and only its labels.")
-    sample = serializers.IntegerField(default=None, min_value=1, max_value=2**63 - 1, help_text="Only items of this sample.")
+    sample = serializers.IntegerField(default=None, min_value=1, max_value=LARGEST_ID, help_text="Only items of this sample.")
     settled = serializers.BooleanField(default=False, help_text="Only items with a ground truth.")
     comments = serializers.BooleanField(default=False, help_text="With the voters' comments.")
 

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from annotation import access
 from annotation.api.fields import read
 from annotation.errors import Missing
-from annotation.models import Kind, Question
+from annotation.models import Kind
 from curation import choosing, sampling
 from curation.models import Sample, SampleItem
 
@@ -107,8 +107,6 @@ class TasksOver(APIView):
         """Make tasks of a question for all items of its kind, an import, or a sample. Items that have one keep it."""
         member = access.researcher(request.user, project)
         given = read(TasksOverShape, request)
-        question = Question.objects.select_related("project").filter(project=member.project, slug=given["question"]).first()
-        if question is None:
-            raise Missing("There is no such question in this project.")
+        question = access.question(member, given["question"])
         made = sampling.make_tasks(question, given["items"], seeds=given["seeds"])
         return Response({"question": question.slug, "made": made}, status=status.HTTP_201_CREATED)
