@@ -333,7 +333,12 @@ WHOLE: list[tuple[str, bytes | str, str, str]] = [
     ("a header in another encoding", b"id,t\xe9xt\na,b\n", "a.csv", "The header is not UTF-8."),
     ("broken Parquet", b"PAR1 and then nothing of the kind PAR1", "a.parquet", "This is not a Parquet file that can be read"),
     ("no JSON at all", "\n\n", "a.jsonl", "The file has no rows."),
-    ("no table at all, and none of it is repeated", b"id,text\na,one\nb,two,\x80\n", "a.csv", "found. See whether it is such a table at all"),
+    (
+        "no table at all, and none of it is repeated",
+        b"id,text\na,one\nb,two,\x80\n",
+        "a.csv",
+        "found. See whether it is such a table at all",
+    ),
 ]
 
 
