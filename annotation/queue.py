@@ -617,6 +617,8 @@ def _hold_dispute(member: Membership, token: uuid.UUID, choice: str) -> DictRow:
         raise Missing("You do not hold this dispute any more. It went back to the queue.", code="no_lease")
     if held["state"] != TaskState.DISPUTED or held["round"] != held["task_round"]:
         raise Conflict("This dispute was settled while you held it.", code="settled")
+    if held["voted"]:
+        raise Forbidden("You voted on this task: someone else rules on it.")
     if held["lapsed"] and not _one(_REVIVE_RULING, lease=held["lease_id"], task=held["task_id"]):
         raise Conflict("Your hold on this dispute ran out, and someone else has it now.", code="lease_expired")
     return held
@@ -684,12 +686,14 @@ _HELD = f"""
     ORDER BY lease.leased_at, lease.id
 """  # noqa: S608 - our own words
 
-# Of a question on offer, open, with a free slot, and not yet dealt with by this member. Whoever ruled on it or has seen its
-# votes is barred in every round.
+# Of a question on offer, with something to show, open, with a free slot, and not yet dealt with by this member. Whoever
+# ruled on it or has seen its votes is barred in every round.
 _FREE_FOR_MEMBER = """
     task.question_id = %(question)s AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
     AND (SELECT question.active FROM annotation_question AS question WHERE question.id = %(question)s)
     AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
+    AND EXISTS (SELECT FROM annotation_item AS item
+                WHERE item.id = task.item_id AND NOT item.quarantined AND (item.kind = 'text' OR item.media_hash IS NOT NULL))
     AND NOT EXISTS (SELECT FROM annotation_vote AS vote
                     WHERE vote.task_id = task.id AND vote.round = task.round AND vote.member_id = %(member)s)
     AND NOT EXISTS (SELECT FROM annotation_lease AS mine
@@ -975,7 +979,8 @@ _READ_DISPUTE = """
            question.blind_ruling, choice.id AS choice_id, choice.tag_use,
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags,
            (SELECT id FROM annotation_adjudication AS own
-            WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id
+            WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id,
+           EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = lease.member_id) AS voted
     FROM annotation_lease AS lease
     JOIN annotation_task AS task ON task.id = lease.task_id
     JOIN annotation_question AS question ON question.id = task.question_id

@@ -40,4 +40,6 @@ def create_tasks(question: Question, item_ids: Iterable[int] | None = None) -> i
             },
         )
         new: int = cursor.rowcount
+        if new > 10_000:  # a plan made for a small table would read all of a large one
+            cursor.execute("ANALYZE annotation_task")
         return new

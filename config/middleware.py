@@ -36,6 +36,18 @@ class RequestLog:
             structlog.contextvars.clear_contextvars()
 
 
+class Private:
+    """No answer is kept for others, and none is shown again without asking: after signing out, Back finds nothing."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.respond(request)
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+
 class Audit:
     """Every change that a request makes says who asked and by which route."""
 

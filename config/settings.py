@@ -126,6 +126,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.middleware.Private",
     "config.middleware.RequestLog",
     "config.middleware.Audit",
     "config.middleware.Errors",

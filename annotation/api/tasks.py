@@ -63,7 +63,7 @@ class TasksQuery(serializers.Serializer[object]):
 class NewTasksShape(serializers.Serializer[object]):
     item_ids = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=LARGEST_ID),
-        allow_null=True, default=None, max_length=100_000, help_text="null or absent: every item of the question's kind.",
+        min_length=1, max_length=100_000, help_text="For all items, an import or a sample there is tasks/ of the project.",
     )  # fmt: skip
 
     class Meta:

@@ -60,7 +60,7 @@ def test_tasks_show_votes_by_pseudonym_and_the_ground_truth(cast: make.Cast) -> 
     items = make.make_items(cast.project, 3)
     made = bob.post("questions/toxicity/tasks/", item_ids=[item.pk for item in items[:2]])
     assert made.json() == {"created": 2}
-    assert bob.post("questions/toxicity/tasks/").json() == {"created": 1}
+    assert bob.post("questions/toxicity/tasks/", item_ids=[items[1].pk, items[2].pk]).json() == {"created": 1}
     work = queue.next_work(cast.alice, question)
     queue.cast_vote(cast.alice, work[0].token, choice="yes", comment="Plain.")
     [task] = bob.get("questions/toxicity/tasks/", state="agreed").json()["results"]

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotation import queue
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
+from annotation.imported import RaterVote, import_votes
 from annotation.models import Abstention, Adjudication, GroundTruth, Guideline, Item, Lease, Task, Vote
 from tests import cast as make
 from tests.cast import Cast, Membership, Question
@@ -584,3 +585,20 @@ def test_people_are_never_deleted_from_under_their_votes(cast: Cast, toxicity: Q
         cast.alice.user.delete()
     with pytest.raises(Exception, match="protected"):
         cast.alice.delete()
+
+
+def test_what_cannot_be_shown_is_never_handed_out(cast: Cast) -> None:
+    question = make.make_question(cast.project, kind="image")
+    image = Item.objects.create(project=cast.project, kind="image", external_id="lost", content_hash=b"")
+    import_votes(question, [RaterVote(image.pk, "rater", "yes")], votes_required=3)
+    assert Task.objects.get().state == "open"
+    assert queue.next_work(cast.alice, question) == []
+
+
+def test_a_ruling_of_someone_who_voted_is_refused_however_they_came_to_hold_the_dispute(
+    cast: Cast, toxicity: Question, dispute: Task
+) -> None:
+    held = queue.next_dispute(cast.charlie, toxicity)
+    assert dispute.votes.filter(member=cast.alice).update(member=cast.charlie) == 1
+    with pytest.raises(Forbidden, match="voted"):
+        queue.rule_blind(cast.charlie, held.token, choice="no")
