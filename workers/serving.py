@@ -16,7 +16,9 @@ from pathlib import Path
 
 from config.embedded import CannotStart, Embedded
 
-BLOCKING_THREADS = 8  # in each web process; each keeps a database connection
+# In each web process; each keeps a database connection. Fewer label faster (they quarrel less about the interpreter), more keep
+# a slow download or a large comparison from holding up the annotators.
+BLOCKING_THREADS = 4
 STOP_SECONDS = 30
 LOOK_SECONDS = 0.5
 SERVERS_SECONDS = 5.0
