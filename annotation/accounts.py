@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from annotation.lookup import Lookup
 from annotation.models import User
 
 COUNTED = {1: "One try is", 2: "Two tries are", 3: "Three tries are", 4: "Four tries are"}
@@ -40,9 +41,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return ValidationError(f"That pair does not match.{tail}", code=code)
 
 
+_find_active = Lookup(User, "FROM annotation_user WHERE id = %s AND is_active")
+
+
 class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
     """Sign-in by name and password, rate-limited by allauth."""
 
     def get_user(self, user_id: int) -> User | None:
         """Who a session belongs to; asked on every request, so in plain SQL. None once the account is switched off."""
-        return next(iter(User.objects.raw("SELECT * FROM annotation_user WHERE id = %s AND is_active", [user_id])), None)
+        return _find_active(user_id)
