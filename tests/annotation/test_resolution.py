@@ -1,6 +1,10 @@
 """What votes come to, by hand."""
 
+import random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from annotation.resolution import Agreed, Ballot, resolve
 
@@ -35,6 +39,20 @@ def test_a_label_needs_all_or_more_than_half(policy: str, votes: str, label: tup
 
 def test_no_order_of_the_votes_decides_a_tie() -> None:
     assert resolve("majority", ballots("yes yes no no")) is resolve("majority", ballots("no no yes yes")) is None
+
+
+VOTES = some.lists(some.builds(Ballot, some.sampled_from("abc"), some.frozensets(some.sampled_from("xyz"))), min_size=1, max_size=9)
+
+
+@given(votes=VOTES, order=some.randoms(), policy=some.sampled_from(["unanimous", "majority"]))
+def test_the_order_of_votes_never_matters_and_a_label_has_more_than_half(votes: list[Ballot], order: random.Random, policy: str) -> None:
+    shuffled = order.sample(votes, len(votes))
+    settled = resolve(policy, votes)
+    assert settled == resolve(policy, shuffled)
+    if settled is not None:
+        winning = [vote for vote in votes if vote.choice == settled.choice]
+        assert 2 * len(winning) > len(votes)
+        assert all(2 * sum(tag in vote.tags for vote in winning) > len(winning) for tag in settled.tags)
 
 
 def test_a_tag_is_kept_when_more_than_half_of_the_winning_side_gave_it() -> None:
