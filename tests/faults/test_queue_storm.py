@@ -110,13 +110,9 @@ class Tab:
     def research(self) -> None:
         act = self.dice.random()
         if act < 0.6:
-            few = Task.objects.filter(question=self.question, state="open").order_by("-rank")[:40]
-            votes = [
-                RaterVote(task.item_id, f"rater {self.dice.randrange(9)}", self.choice())
-                for task in self.dice.choices(list(few), k=3)
-                if few
-            ]
-            import_votes(self.question, votes)
+            few = list(Task.objects.filter(question=self.question, state="open").order_by("-rank")[:40])
+            chosen = self.dice.sample(few, min(3, len(few)))  # none when all are settled
+            import_votes(self.question, [RaterVote(task.item_id, f"rater {self.dice.randrange(9)}", self.choice()) for task in chosen])
         elif act < 0.8:
             latest = questions.current_guideline(self.question).version
             questions.new_guideline_version(self.question, questions.GuidelineText(f"Judge with care {latest}."), after=latest)
