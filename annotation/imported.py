@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from annotation.errors import Invalid
 from annotation.models import Question, TagUse, TaskState
 from annotation.resolution import Ballot, resolve
+from annotation.tasks import RANK
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,14 @@ _RATERS = """
     INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
     SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM last, fresh
 """
-_TASKS = """
+_TASKS = f"""
     INSERT INTO annotation_task
         (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
     SELECT %(question)s, item.id, 1, 'open', coalesce(%(required)s, count(DISTINCT staged.rater)), 0, 0, 0,
-           ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
+           {RANK}
     FROM staged_vote AS staged JOIN annotation_item AS item ON item.id = staged.item_id
     GROUP BY item.id ON CONFLICT (question_id, item_id) DO NOTHING
-"""
+"""  # noqa: S608 - our own words
 # Nobody takes or answers a task between the look at it and the votes that come to it.
 _LOCK_TASKS = """
     SELECT FROM annotation_task AS task

@@ -660,7 +660,7 @@ def _the(sql: str, **parameters: Any) -> DictRow:
     return row
 
 
-# What a member sees of a task they hold.
+# What a member sees of a task or a dispute they hold.
 _WORK = """
     task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at, guideline.version AS guideline_version,
     CASE WHEN question.shows_origin THEN origin.text END AS origin_text
@@ -1015,22 +1015,14 @@ _RULE = """
         reason = excluded.reason, note = excluded.note, ruled_at = excluded.ruled_at
     RETURNING id
 """
-_DISPUTE = """
-    SELECT task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at,
-           guideline.version AS guideline_version,
-           CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
-           task.vote_count, task.abstention_count, question.blind_ruling,
-           choice.value AS blind_choice, coalesce(own.blind_tags, '{}') AS blind_tags, own.blind_at
-    FROM annotation_lease AS lease
-    JOIN annotation_task AS task ON task.id = lease.task_id
-    JOIN annotation_item AS item ON item.id = task.item_id
-    JOIN annotation_question AS question ON question.id = task.question_id
-    JOIN annotation_guideline AS guideline ON guideline.id = lease.guideline_id
-    LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
+_DISPUTE = f"""
+    SELECT {_WORK}, task.vote_count, task.abstention_count, question.blind_ruling,
+           choice.value AS blind_choice, coalesce(own.blind_tags, '{{}}') AS blind_tags, own.blind_at
+    FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id {_WORK_JOINS}
     LEFT JOIN annotation_adjudication AS own ON own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id
     LEFT JOIN annotation_choice AS choice ON choice.id = own.blind_choice_id
     WHERE lease.token = %(token)s AND lease.member_id = %(member)s
-"""
+"""  # noqa: S608 - our own words
 # An order that says nothing about who or when, and stays the same for one dispute.
 _DISPUTE_VOTES = """
     SELECT choice.value AS choice, choice.label, vote.tags, vote.comment

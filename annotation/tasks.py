@@ -7,17 +7,18 @@ from django.db import connection
 from annotation.errors import Invalid
 from annotation.models import Question
 
-# rank is the item's place among the fresh tasks: pseudo-random, the same for the same project seed anywhere.
-_CREATE = """
+# An item's place among the fresh tasks: pseudo-random, the same for the same project seed anywhere. SQL over `item` and `seed`.
+RANK = "('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint"
+_CREATE = f"""
 INSERT INTO annotation_task (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
 SELECT %(question)s, item.id, 1, 'open', %(votes)s, 0, 0, 0,
-       ('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint
+       {RANK}
 FROM annotation_item AS item
 WHERE item.project_id = %(project)s AND item.kind = %(kind)s AND NOT item.quarantined
   AND (item.kind = 'text' OR item.media_hash IS NOT NULL)
   AND (%(items)s::bigint[] IS NULL OR item.id = ANY(%(items)s))
 ON CONFLICT (question_id, item_id) DO NOTHING
-"""
+"""  # noqa: S608 - our own words
 
 
 def create_tasks(question: Question, item_ids: Iterable[int] | None = None) -> int:
