@@ -1,10 +1,11 @@
-"""What all of /api/v1/ shares: paging, and the one shape of an error (RFC 9457)."""
+"""What all of /api/v1/ shares: reading what was sent, paging, and the one shape of an error (RFC 9457)."""
 
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import DataError
+from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
@@ -12,6 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from annotation.errors import Refused
+
+LARGEST_ID = 2**63 - 1  # what a bigint key holds
 
 
 class Pages(CursorPagination):
@@ -67,3 +70,17 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
 def _by_field(errors: Any) -> dict[str, Any]:
     """DRF gives a list where the body as a whole is wrong."""
     return dict(errors) if isinstance(errors, dict) else {"body": errors}
+
+
+def read(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The request's body in this shape; a ValidationError names the fields that are wrong."""
+    given = shape(data=request.data)
+    given.is_valid(raise_exception=True)
+    return dict(given.validated_data)
+
+
+def read_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The query string in this shape."""
+    given = shape(data=request.query_params)
+    given.is_valid(raise_exception=True)
+    return dict(given.validated_data)

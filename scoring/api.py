@@ -14,13 +14,13 @@ from rest_framework.views import APIView
 from annotation import access
 from annotation.errors import Missing
 from annotation.models import Membership
+from config.api import LARGEST_ID, read
 from scoring import progress, runs
 from scoring.models import Failure, Scorer, ScoringRun
 from scoring.scorers import kinds
 from workers import health, tasks
 
 ALL = "all"
-LARGEST_ID = 2**63 - 1
 
 
 # ---------------------------------------------------------------- shapes
@@ -170,7 +170,7 @@ class Scorers(ListAPIView[Scorer]):
     def post(self, request: Request, project: str) -> Response:
         """Add a scorer or its next version; 200 with the version that is there when nothing that changes scores is new."""
         member = access.researcher(request.user, project)
-        given = _read(NewScorerShape, request)
+        given = read(NewScorerShape, request)
         scorer, new = runs.create_scorer(member.project, given["name"], given["kind"], given["config"], member.user)
         return Response(ScorerShape(scorer).data, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
@@ -200,7 +200,7 @@ class Runs(ListAPIView[ScoringRun]):
     def post(self, request: Request, project: str) -> Response:
         """Start a run. Items that have this version's scores are left out and counted."""
         member = access.researcher(request.user, project)
-        given = _read(NewRunShape, request)
+        given = read(NewRunShape, request)
         with transaction.atomic():
             run = runs.start_run(_scorer(member, given["scorer"]), given["items"], member.user, queue=given["queue"])
             transaction.on_commit(lambda: tasks.wake(run))
@@ -268,12 +268,6 @@ class Workers(APIView):
             "chunks_waiting": health.chunks_waiting(member.project),
         }
         return Response(WorkersShape(panel).data)
-
-
-def _read(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    given = shape(data=request.data)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
 
 
 def _scorer(member: Membership, pk: int) -> Scorer:

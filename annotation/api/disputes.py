@@ -6,8 +6,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, queue
-from annotation.api.fields import View, read
+from annotation.api.fields import View
 from annotation.models import RulingReason
+from config.api import read
 
 
 class AnonymousVoteShape(serializers.Serializer[queue.AnonymousVote]):

@@ -2,28 +2,11 @@
 
 from typing import Any
 
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from annotation import access
 from annotation.models import Membership, Question
-
-LARGEST_ID = 2**63 - 1
-
-
-def read(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The request's body in this shape; a ValidationError names the fields that are wrong."""
-    given = shape(data=request.data)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
-
-
-def read_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The query string in this shape."""
-    given = shape(data=request.query_params)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
 
 
 def question_or_none(member: Membership, slug: str) -> Question | None:

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, people
-from annotation.api.fields import View, read
+from annotation.api.fields import View
 from annotation.models import Membership, Project
-from config.api import Pages
+from config.api import Pages, read
 
 ROLES = [(role.value, role.label) for role in people.PEOPLE]
 

@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, presets, questions
-from annotation.api.fields import View, read
+from annotation.api.fields import View
 from annotation.models import Guideline, Kind, Policy, Question, TagUse, TaskState
 from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, Spec, TagSpec
+from config.api import read
 
 # What the service itself checks comes back by field in the same shape, so these only say the types.
 

@@ -10,10 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.fields import LARGEST_ID, read, read_query
 from annotation.models import GroundTruth, Task, TaskState, Vote
 from annotation.tasks import create_tasks
-from config.api import Pages
+from config.api import LARGEST_ID, Pages, read, read_query
 
 
 class TaskVoteShape(serializers.ModelSerializer[Vote]):

@@ -8,8 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, queue
-from annotation.api.fields import LARGEST_ID, View, question_or_none, read, read_query
+from annotation.api.fields import View, question_or_none
 from annotation.models import AbstainReason, Choice, FlagReason, Guideline, Question, Tag
+from config.api import LARGEST_ID, read, read_query
 
 
 class AskedChoiceShape(serializers.ModelSerializer[Choice]):

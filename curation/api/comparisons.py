@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import access
-from annotation.api.fields import LARGEST_ID, read, read_query
 from annotation.errors import Invalid, Missing
 from annotation.models import Choice, Project
+from config.api import LARGEST_ID, read, read_query
 from curation import comparing
 from curation.api.shapes import EstimateShape, FigureShape
 from curation.figures import detection as figures

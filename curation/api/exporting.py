@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from annotation import access
-from annotation.api.fields import LARGEST_ID
+from config.api import LARGEST_ID
 from curation import exporting
 from curation.views.exporting import stream
 

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import access
-from annotation.api.fields import LARGEST_ID, read_query
 from annotation.errors import Missing
 from annotation.models import Item, Kind, TaskState
+from config.api import LARGEST_ID, read_query
 from curation import browsing
 
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import access
-from annotation.api.fields import LARGEST_ID, read
+from config.api import LARGEST_ID, read
 from curation import choosing
 from scoring.api import RunShape
 from scoring.runs import QUEUES

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import access
-from annotation.api.fields import read
 from annotation.errors import Missing
 from annotation.models import Kind
+from config.api import read
 from curation import choosing, sampling
 from curation.models import Sample, SampleItem
 
