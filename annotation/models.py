@@ -85,6 +85,7 @@ class User(AbstractUser):
     """Someone who can sign in. What they do in a project, they do through a Membership."""
 
     single_keys = models.BooleanField(default=True, help_text="Answer by single keys; Esc works either way.")
+    greyscale = models.BooleanField(default=False, help_text="Pictures are shown without colour.")
 
 
 @pghistory.track()
@@ -95,8 +96,28 @@ class Project(models.Model):
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
     seed = models.BigIntegerField(help_text="Orders the queue and the samples, so that a study can be repeated.")
+    # How its people are looked after (annotation.wellbeing). A limit that is None is no limit.
+    hourly_limit = models.PositiveSmallIntegerField(null=True, default=200, help_text="Sensitive items handed to a person in any hour.")
+    daily_limit = models.PositiveSmallIntegerField(null=True, default=800, help_text="The same in any 24 hours.")
+    break_after_minutes = models.PositiveSmallIntegerField(null=True, default=50, help_text="Minutes of work, then a break is due.")
+    break_minutes = models.PositiveSmallIntegerField(default=10)
+    benign_share = models.FloatField(default=0.2, help_text="Share of benign items mixed in, as far as there are any.")
+    support_note = models.TextField(blank=True, help_text="Who to talk to: shown on the support page.")
     archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=(Q(hourly_limit__isnull=True) | Q(hourly_limit__gte=1)) & (Q(daily_limit__isnull=True) | Q(daily_limit__gte=1)),
+                name="project_limits",
+            ),
+            models.CheckConstraint(
+                condition=(Q(break_after_minutes__isnull=True) | Q(break_after_minutes__gte=1)) & Q(break_minutes__gte=1),
+                name="project_breaks",
+            ),
+            models.CheckConstraint(condition=Q(benign_share__gte=0, benign_share__lte=1), name="project_benign_share"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -139,6 +160,18 @@ class Membership(models.Model):
 
 
 # ---------------------------------------------------------------- what is judged
+class Media(models.Model):
+    """A stored picture, once per content, however many items show it. Sealed: nobody is shown it any more, anywhere."""
+
+    hash = models.CharField(max_length=64, primary_key=True, db_collation="C", help_text="SHA-256 of the stored file.")
+    format = models.CharField(max_length=4, help_text="jpeg or png.")
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    size = models.PositiveIntegerField(help_text="Bytes.")
+    created_at = models.DateTimeField(db_default=Now())
+    sealed_at = models.DateTimeField(null=True)
+
+
 class Item(models.Model):
     """The thing judged. `origin` is the item it was derived from: a text's seed, an image's prompt."""
 
@@ -147,7 +180,10 @@ class Item(models.Model):
     # Compared by bytes: the same order anywhere, and a third of the cost of an import.
     external_id = models.CharField(max_length=200, db_collation="C", help_text="The file's id for it, else the file's hash and row.")
     text = models.TextField(null=True)
-    media_hash = models.CharField(max_length=64, null=True, help_text="SHA-256 of the stored picture; none when the file is missing.")
+    media = models.ForeignKey(
+        Media, models.PROTECT, null=True, related_name="items", db_column="media_hash", db_index=False,
+        help_text="The picture; none when the file is missing.",
+    )  # fmt: skip
     content_hash = models.BinaryField(max_length=32, help_text="SHA-256 of the text in UTF-8, or of the picture.")
     origin = models.ForeignKey("self", models.PROTECT, null=True, related_name="derived", db_index=False)
     metadata = models.JSONField(default=dict)
@@ -159,7 +195,7 @@ class Item(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "external_id"], name="item_external_id_once"),
             models.CheckConstraint(
-                condition=Q(kind=Kind.TEXT, text__isnull=False, media_hash__isnull=True) & ~Q(text="")
+                condition=Q(kind=Kind.TEXT, text__isnull=False, media__isnull=True) & ~Q(text="")
                 | Q(kind=Kind.IMAGE, text__isnull=True),
                 name="item_text_or_image",
             ),
@@ -169,6 +205,7 @@ class Item(models.Model):
             models.Index(fields=["project", "kind", "id"], name="item_browse"),
             BrinIndex(fields=["batch"], name="item_batch", autosummarize=True),  # the items of an import lie together
             models.Index(fields=["origin"], name="item_origin", condition=Q(origin__isnull=False)),
+            models.Index(fields=["media"], name="item_media", condition=Q(media__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -192,6 +229,9 @@ class Question(models.Model):
     sensitive = models.BooleanField(default=False)
     ordered = models.BooleanField(default=False, help_text="The choices have an order; agreement can weigh distances.")
     lease_minutes = models.PositiveSmallIntegerField(default=15)
+    check_share = models.FloatField(default=0, help_text="Share of known answers mixed in unseen.")
+    accuracy_floor = models.FloatField(null=True, help_text="Below this accuracy on known answers an annotator is paused.")
+    repeat_share = models.FloatField(default=0, help_text="Share of an adjudicator's own rulings that come back to them, blind.")
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -200,6 +240,12 @@ class Question(models.Model):
             models.UniqueConstraint(fields=["project", "slug"], name="question_slug_once"),
             models.CheckConstraint(condition=Q(votes_required__gte=1, votes_required__lte=1000), name="question_votes_required"),
             models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="question_lease_minutes"),
+            models.CheckConstraint(
+                condition=Q(check_share__gte=0, check_share__lte=0.5, repeat_share__gte=0, repeat_share__lte=0.5), name="question_shares"
+            ),
+            models.CheckConstraint(
+                condition=Q(accuracy_floor__isnull=True) | Q(accuracy_floor__gt=0, accuracy_floor__lte=1), name="question_accuracy_floor"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -271,6 +317,17 @@ class Guideline(models.Model):
         return f"version {self.version}"
 
 
+@pghistory.track()
+class Assignment(models.Model):
+    """Only the people assigned to a question work on it; with no assignment, everyone in the project does."""
+
+    question = models.ForeignKey(Question, models.PROTECT, related_name="assignments", db_index=False)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="assignments")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["question", "member"], name="assignment_once")]
+
+
 # ---------------------------------------------------------------- the queue
 # What votes settle is told by votes and truths already; kept here is what else happens to a task.
 _TASK_HISTORY = pgtrigger.Condition(
@@ -288,7 +345,8 @@ class Task(models.Model):
 
     `vote_count` and `lease_count` are kept by queue.py in the transactions that add and take votes and leases, so that
     their sum can be held under `votes_required` by the database itself. `queued_at` is when the task last came up
-    with a free slot after someone had dealt with it; none while it is fresh. `rank` is its seeded place among the fresh.
+    with a free slot after someone had dealt with it, or was put first; none while it is fresh. `rank` is its seeded place
+    among the fresh.
     """
 
     question = models.ForeignKey(Question, models.PROTECT, related_name="tasks", db_index=False)
@@ -299,6 +357,7 @@ class Task(models.Model):
     vote_count = models.PositiveSmallIntegerField(default=0)
     lease_count = models.PositiveSmallIntegerField(default=0)
     abstention_count = models.PositiveSmallIntegerField(default=0)
+    sensitive = models.BooleanField(db_default=False, help_text="From the question, unless the item's metadata says otherwise.")
     rank = models.BigIntegerField()
     queued_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
@@ -319,11 +378,11 @@ class Task(models.Model):
         indexes = [
             # The two ends of the queue: tasks somebody has dealt with, in the order they came up; and fresh ones, by rank.
             models.Index(
-                "question", "queued_at", "id", name="task_started",
+                "question", "sensitive", "queued_at", "id", name="task_started",
                 condition=Q(state=TaskState.OPEN, queued_at__isnull=False, vote_count__lt=F("votes_required") - F("lease_count")),
             ),
             models.Index(
-                "question", "rank", "id", name="task_fresh",
+                "question", "sensitive", "rank", "id", name="task_fresh",
                 condition=Q(state=TaskState.OPEN, queued_at__isnull=True, vote_count__lt=F("votes_required") - F("lease_count")),
             ),
             models.Index("question", "settled_at", "id", name="task_disputed", condition=Q(state=TaskState.DISPUTED)),
@@ -337,14 +396,17 @@ class Task(models.Model):
 class Progress(models.Model):
     """How far one member is with one question, so that neither the queue nor their count reads what they did before.
 
-    Everything that came up before `seen_until` is dealt with by this member, or comes up again later.
+    Everything that came up before `seen_until` (`benign_until` for benign tasks) is dealt with by this member, or comes
+    up again later. `votes_on_day` counts check answers too: the person's own count must not tell them apart.
     """
 
     question = models.ForeignKey(Question, models.CASCADE, db_index=False)
     member = models.ForeignKey(Membership, models.PROTECT)
     seen_until = models.DateTimeField(null=True)
+    benign_until = models.DateTimeField(null=True)
     rescanned_at = models.DateTimeField(null=True)
     votes = models.PositiveIntegerField(default=0)
+    checks = models.PositiveIntegerField(db_default=0, help_text="Answers to checks and practice.")
     day = models.DateField(null=True)
     votes_on_day = models.PositiveIntegerField(default=0)
 
@@ -403,6 +465,30 @@ class Vote(models.Model):
         indexes = [models.Index(fields=["member", "question", "-created_at"], name="vote_recent")]
 
 
+class VoidedVote(models.Model):
+    """A vote that a researcher struck out: it counts nowhere any more, and its slot is open again. Nothing of it is lost."""
+
+    task = models.ForeignKey(Task, models.PROTECT, related_name="voided_votes", db_index=False)
+    question = models.ForeignKey(Question, models.PROTECT)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="voided_votes")
+    vote_number = models.BigIntegerField(help_text="The id it had as a vote.")
+    round = models.PositiveSmallIntegerField()
+    choice = models.ForeignKey(Choice, models.PROTECT)
+    tags = ArrayField(models.CharField(max_length=40), default=list)
+    comment = models.CharField(max_length=2000, blank=True)
+    guideline = models.ForeignKey(Guideline, models.PROTECT, null=True)
+    token = models.UUIDField(unique=True)
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField()
+    revised_at = models.DateTimeField(null=True)
+    voided_by = models.ForeignKey(Membership, models.PROTECT, related_name="+")
+    why = models.CharField(max_length=500)
+    voided_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["task", "round", "member"], name="voided_once_per_round")]
+
+
 class Abstention(models.Model):
     """An explicit non-vote. It frees the slot and bars the member from the task for the round."""
 
@@ -427,9 +513,14 @@ class Flag(models.Model):
     reason = models.CharField(max_length=7, choices=FlagReason)
     note = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+    handled_by = models.ForeignKey(Membership, models.PROTECT, null=True, related_name="+")
+    handled_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["task", "member", "reason"], name="flag_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "member", "reason"], name="flag_once"),
+            models.CheckConstraint(condition=Q(handled_by__isnull=True) | Q(handled_at__isnull=False), name="flag_handled_says_when"),
+        ]
 
 
 @pghistory.track(pghistory.UpdateEvent(), pghistory.DeleteEvent())
@@ -486,3 +577,163 @@ class GroundTruth(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["task"], condition=Q(superseded_at__isnull=True), name="truth_one_current")]
         indexes = [models.Index(fields=["question", "choice"], condition=Q(superseded_at__isnull=True), name="truth_current")]
+
+
+# ---------------------------------------------------------------- checks
+@pghistory.track()
+class KnownAnswer(models.Model):
+    """A task whose answer is known: shown for practice, with feedback, or mixed in unseen. It collects no votes of its own."""
+
+    task = models.OneToOneField(Task, models.PROTECT, related_name="known_answer")
+    question = models.ForeignKey(Question, models.PROTECT, related_name="known_answers", db_index=False)
+    choice = models.ForeignKey(Choice, models.PROTECT)
+    tags = ArrayField(models.CharField(max_length=40), default=list)
+    why = models.CharField(max_length=2000, blank=True, help_text="Said after a practice answer.")
+    practice = models.BooleanField(default=False)
+    active = models.BooleanField(default=True)
+    author = models.ForeignKey(Membership, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["question", "practice", "id"], name="known_active", condition=Q(active=True))]
+
+
+@pghistory.track(pghistory.UpdateEvent("revised", row=pghistory.Old))
+class Check(models.Model):
+    """A known answer that was put to a member, and what they said. Apart from votes: it settles, agrees and exports nowhere.
+
+    To the member it looks like any task and any vote: `number` is drawn from the votes' own sequence.
+    """
+
+    known = models.ForeignKey(KnownAnswer, models.PROTECT, related_name="checks", db_index=False)
+    question = models.ForeignKey(Question, models.PROTECT, db_index=False)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="checks", db_index=False)
+    practice = models.BooleanField()
+    guideline = models.ForeignKey(Guideline, models.PROTECT, db_index=False)
+    token = models.UUIDField(unique=True)
+    number = models.BigIntegerField(unique=True)
+    leased_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    choice = models.ForeignKey(Choice, models.PROTECT, null=True, db_index=False)
+    tags = ArrayField(models.CharField(max_length=40), default=list)
+    comment = models.CharField(max_length=2000, blank=True)
+    correct = models.BooleanField(null=True)
+    abstained = models.CharField(max_length=12, choices=AbstainReason, blank=True)
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["known", "member"], name="check_once_per_member"),
+            models.CheckConstraint(
+                condition=Q(answered_at__isnull=True, choice__isnull=True, abstained="", correct__isnull=True)
+                | Q(answered_at__isnull=False, choice__isnull=False, abstained="", correct__isnull=False)
+                | Q(answered_at__isnull=False, choice__isnull=True, correct__isnull=True) & ~Q(abstained=""),
+                name="check_answered_or_not",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["member", "question", "leased_at"], name="check_held", condition=Q(answered_at__isnull=True)),
+            models.Index(fields=["member", "question", "-answered_at"], name="check_recent", condition=Q(answered_at__isnull=False)),
+            models.Index(fields=["question", "member"], name="check_of_question", condition=Q(practice=False, correct__isnull=False)),
+        ]
+
+
+@pghistory.track()
+class Pause(models.Model):
+    """A member who is not given work on a question, because too few of their check answers were right, until someone lifts it."""
+
+    question = models.ForeignKey(Question, models.PROTECT, related_name="pauses", db_index=False)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="pauses")
+    answers = models.PositiveIntegerField()
+    correct = models.PositiveIntegerField()
+    floor = models.FloatField()
+    paused_at = models.DateTimeField(db_default=Now())
+    lifted_by = models.ForeignKey(Membership, models.PROTECT, null=True, related_name="+")
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["question", "member"], condition=Q(lifted_at__isnull=True), name="pause_one_current"),
+            models.CheckConstraint(condition=Q(lifted_by__isnull=True) | Q(lifted_at__isnull=False), name="pause_lifted_says_when"),
+        ]
+
+
+class Repeat(models.Model):
+    """A ruling put to its adjudicator once more, as if it were new. It changes nothing: it tells how consistent they are."""
+
+    adjudication = models.OneToOneField(Adjudication, models.PROTECT, related_name="repeat")
+    question = models.ForeignKey(Question, models.PROTECT, db_index=False)
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="repeats", db_index=False)
+    guideline = models.ForeignKey(Guideline, models.PROTECT, db_index=False)
+    token = models.UUIDField(unique=True)
+    leased_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    blind_choice = models.ForeignKey(Choice, models.PROTECT, null=True, related_name="+", db_index=False)
+    blind_tags = ArrayField(models.CharField(max_length=40), default=list)
+    blind_at = models.DateTimeField(null=True)
+    choice = models.ForeignKey(Choice, models.PROTECT, null=True, related_name="+", db_index=False)
+    tags = ArrayField(models.CharField(max_length=40), default=list)
+    reason = models.CharField(max_length=15, choices=RulingReason, blank=True)
+    note = models.CharField(max_length=2000, blank=True)
+    ruled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(choice__isnull=True, ruled_at__isnull=True) | Q(choice__isnull=False, ruled_at__isnull=False),
+                name="repeat_ruling_says_when",
+            ),
+            models.UniqueConstraint(fields=["question", "member"], condition=Q(ruled_at__isnull=True), name="repeat_one_at_a_time"),
+        ]
+        indexes = [models.Index(fields=["member", "question"], name="repeat_mine")]
+
+
+# ---------------------------------------------------------------- care
+class ContentWarning(models.Model):
+    """What annotators may see in a project, and what they agree to. Never changed: a change is a new version, agreed to anew."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="warnings")
+    version = models.PositiveIntegerField()
+    body = models.TextField(help_text="Plain sentences: what may be seen, and how often.")
+    author = models.ForeignKey(User, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["-version"]
+        constraints = [models.UniqueConstraint(fields=["project", "version"], name="warning_version_once")]
+
+    def __str__(self) -> str:
+        return f"version {self.version}"
+
+
+class Consent(models.Model):
+    """A member's agreement to a content warning, until it ends: withdrawn, or replaced by a newer one."""
+
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="consents")
+    warning = models.ForeignKey(ContentWarning, models.PROTECT, related_name="consents")
+    given_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["member"], condition=Q(ended_at__isnull=True), name="consent_one_current")]
+
+
+class Exposure(models.Model):
+    """A sensitive item was handed to a member: a task, a check or a dispute."""
+
+    member = models.ForeignKey(Membership, models.PROTECT, related_name="exposures", db_index=False)
+    task = models.ForeignKey(Task, models.PROTECT, db_index=False)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["member", "at"], name="exposure_when")]
+
+
+class Sitting(models.Model):
+    """How long someone has worked without a break, in whatever project; one row a person, locked while they are given work."""
+
+    user = models.OneToOneField(User, models.CASCADE, primary_key=True)
+    since = models.DateTimeField(help_text="When they began, or came back from their last break.")
+    last = models.DateTimeField(help_text="When they last answered or asked for work.")
+    break_until = models.DateTimeField(null=True)

@@ -109,7 +109,7 @@ def covered(scorer: Scorer, choice: str) -> Covered:
     """How much a run would cover. Quarantined items and pictures without a file are left out here as there."""
     fit = items(scorer.project, scorer.item_kind, choice).filter(quarantined=False)
     if scorer.item_kind == "image":
-        fit = fit.exclude(media_hash=None)
+        fit = fit.exclude(media=None)
     scored = fit.filter(Exists(Score.objects.filter(scorer=scorer, item=OuterRef("pk"))))
     return Covered(fit.count(), scored.count())
 
