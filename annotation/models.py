@@ -317,7 +317,7 @@ class Guideline(models.Model):
         return f"version {self.version}"
 
 
-@pghistory.track()
+@pghistory.track(pghistory.InsertEvent(), pghistory.DeleteEvent())
 class Assignment(models.Model):
     """Only the people assigned to a question work on it; with no assignment, everyone in the project does."""
 
@@ -361,6 +361,7 @@ class Task(models.Model):
     rank = models.BigIntegerField()
     queued_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [

@@ -65,6 +65,52 @@ class Sample(models.Model):
         return self.name
 
 
+class TaskVerb(models.TextChoices):
+    MAKE = "make", "tasks made"
+    PUT_FIRST = "put_first", "put first"
+    PUT_BACK = "put_back", "put back in line"
+
+
+class TaskBatchState(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@pghistory.track(pghistory.InsertEvent(), pghistory.UpdateEvent(condition=pghistory.AnyChange("state")))
+class TaskBatch(models.Model):
+    """Something that a researcher did to many tasks of a question at once: made, put first, or put back in line.
+
+    `items` says of which items, as `choosing.items` takes it. Doing it again changes nothing that is done, so one that
+    broke off goes on where it stopped.
+    """
+
+    question = models.ForeignKey(Question, models.PROTECT, related_name="task_batches")
+    verb = models.CharField(max_length=9, choices=TaskVerb)
+    items = models.CharField(max_length=200, help_text="all, import:<id>, sample:<id>, question:<slug>, prompts:<one of these> or listed.")
+    seeds = models.BooleanField(default=False, help_text="With items that others of their kind were derived from.")
+    metadata = models.JSONField(default=dict)
+    state = models.CharField(max_length=7, choices=TaskBatchState, default=TaskBatchState.QUEUED)
+    total = models.PositiveIntegerField(default=0, help_text="Items to go through.")
+    handled = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0, help_text="Tasks that are new, or stand elsewhere now.")
+    error = models.CharField(max_length=500, blank=True)
+    created_by = models.ForeignKey(User, models.PROTECT, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state__in=["done", "failed"]) | Q(finished_at__isnull=False), name="task_batch_finished_says_when"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_verb_display()}, {self.pk}"
+
+
 class SampleItem(models.Model):
     """One item of a sample, with the probability it had of being in."""
 
