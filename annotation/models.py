@@ -612,7 +612,7 @@ class Check(models.Model):
     practice = models.BooleanField()
     guideline = models.ForeignKey(Guideline, models.PROTECT, db_index=False)
     token = models.UUIDField(unique=True)
-    number = models.BigIntegerField(unique=True)
+    number = models.BigIntegerField(null=True, help_text="Given when it is answered: its id among the member's votes or abstentions.")
     leased_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
     choice = models.ForeignKey(Choice, models.PROTECT, null=True, db_index=False)
@@ -626,10 +626,11 @@ class Check(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["known", "member"], name="check_once_per_member"),
+            models.UniqueConstraint(fields=["number"], condition=Q(choice__isnull=False), name="check_number_once"),
             models.CheckConstraint(
-                condition=Q(answered_at__isnull=True, choice__isnull=True, abstained="", correct__isnull=True)
-                | Q(answered_at__isnull=False, choice__isnull=False, abstained="", correct__isnull=False)
-                | Q(answered_at__isnull=False, choice__isnull=True, correct__isnull=True) & ~Q(abstained=""),
+                condition=Q(answered_at__isnull=True, number__isnull=True, choice__isnull=True, abstained="", correct__isnull=True)
+                | Q(answered_at__isnull=False, number__isnull=False, choice__isnull=False, abstained="", correct__isnull=False)
+                | Q(answered_at__isnull=False, number__isnull=False, choice__isnull=True, correct__isnull=True) & ~Q(abstained=""),
                 name="check_answered_or_not",
             ),
         ]
