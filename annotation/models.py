@@ -516,6 +516,7 @@ class Flag(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     handled_by = models.ForeignKey(Membership, models.PROTECT, null=True, related_name="+")
     handled_at = models.DateTimeField(null=True)
+    handled_note = models.CharField(max_length=500, blank=True, db_default="", help_text="What was done; why a quarantine was lifted.")
 
     class Meta:
         constraints = [
