@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.views import account, disputes, home, labelling, people, questions, tokens
+from annotation.views import account, disputes, home, labelling, media, people, questions, tokens, wellbeing
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # one's own pages
@@ -9,6 +9,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("support/", home.support, name="support"),
     path("account/", account.account, name="account"),
     path("account/keys/", account.single_keys, name="single_keys"),
+    path("account/greyscale/", wellbeing.greyscale, name="greyscale"),
+    path("exposure/", wellbeing.exposure, name="exposure"),
     # labelling
     path("p/<slug:project>/label/<slug:question>/", labelling.label, name="label"),
     path("p/<slug:project>/label/<slug:question>/next/", labelling.next_work, name="next_work"),
@@ -17,6 +19,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("p/<slug:project>/abstain/", labelling.abstain, name="abstain"),
     path("p/<slug:project>/flag/", labelling.flag, name="flag"),
     path("p/<slug:project>/release/", labelling.release, name="release"),
+    # care
+    path("p/<slug:project>/consent/", wellbeing.consent, name="consent"),
+    path("p/<slug:project>/care/", wellbeing.care, name="care"),
+    # pictures
+    path("p/<slug:project>/items/<int:picture>/picture", media.picture, name="picture"),
+    path("p/<slug:project>/items/<int:picture>/thumbnail", media.thumbnail, name="thumbnail"),
     # disputes
     path("p/<slug:project>/disputes/", disputes.disputes, name="disputes"),
     path("p/<slug:project>/disputes/<slug:question>/", disputes.dispute, name="dispute"),

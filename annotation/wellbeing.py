@@ -5,7 +5,7 @@ Researchers get totals of their project and never one person's: no page tells wh
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 
@@ -59,7 +59,9 @@ def ensure_warning(project: Project, author: User | None = None) -> None:
 def consent_of(member: Membership) -> Consent | None:
     """The member's agreement to the version in force; None when it was never given, is over, or is to an older version."""
     latest = warning_of(member.project)
-    return latest and Consent.objects.filter(member=member, warning=latest, ended_at=None).select_related("warning").first()
+    if latest is None:
+        return None
+    return Consent.objects.filter(member=member, warning=latest, ended_at=None).select_related("warning").first()
 
 
 @transaction.atomic
@@ -154,6 +156,18 @@ class HourCount:
     items: int
 
 
+@dataclass(frozen=True)
+class Day:
+    """A day of one person's exposure: `hours` maps an hour of the day (UTC) to the sensitive items handed out in it."""
+
+    date: date
+    hours: Mapping[int, int]
+
+    @property
+    def items(self) -> int:
+        return sum(self.hours.values())
+
+
 def exposure_by_hour(user: User, since: datetime) -> list[HourCount]:
     """Oldest first; hours without any are left out. For the person themselves only."""
     found = sql.rows(
@@ -165,6 +179,23 @@ def exposure_by_hour(user: User, since: datetime) -> list[HourCount]:
         user=user.pk, since=since,
     )  # fmt: skip
     return [HourCount(row["hour"].astimezone(UTC), row["items"]) for row in found]
+
+
+def last_hours(user: User, hours: int) -> list[HourCount]:
+    """The last clock hours, the one that runs included, oldest first; hours without any are there, with 0."""
+    this_hour = timezone.now().astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    first = this_hour - timedelta(hours=hours - 1)
+    found = {count.hour: count.items for count in exposure_by_hour(user, first)}
+    return [HourCount(hour, found.get(hour, 0)) for hour in (first + timedelta(hours=number) for number in range(hours))]
+
+
+def last_days(user: User, days: int) -> list[Day]:
+    """The last days (UTC), today included, oldest first; days without any are there too."""
+    first = timezone.now().astimezone(UTC).date() - timedelta(days=days - 1)
+    found: dict[date, dict[int, int]] = {first + timedelta(days=number): {} for number in range(days)}
+    for count in exposure_by_hour(user, datetime.combine(first, datetime.min.time(), UTC)):
+        found[count.hour.date()][count.hour.hour] = count.items
+    return [Day(day, hours) for day, hours in found.items()]
 
 
 # ---------------------------------------------------------------- what researchers are told

@@ -23,6 +23,8 @@ ROUTES: list[tuple[str, str, str]] = [
     (SIGNED_IN, "GET", "hidden/"),
     (SIGNED_IN, "GET POST", "account/"),
     (SIGNED_IN, "POST", "account/keys/"),
+    (SIGNED_IN, "POST", "account/greyscale/"),
+    (SIGNED_IN, "GET", "exposure/"),
     (SIGNED_IN, "GET POST", "account/tokens/"),
     (SIGNED_IN, "POST", "account/tokens/<slug:key>/revoke/"),
     (STAFF, "GET POST", "projects/new/"),
@@ -34,6 +36,12 @@ ROUTES: list[tuple[str, str, str]] = [
     (VOTER, "POST", f"{P}abstain/"),
     (VOTER, "POST", f"{P}flag/"),
     (VOTER, "POST", f"{P}release/"),
+    # care
+    (VOTER, "GET POST", f"{P}consent/"),
+    (RESEARCHER, "GET POST", f"{P}care/"),
+    # pictures: the row tells the role; test_media tells which item
+    (MEMBER, "GET", f"{P}items/<int:picture>/picture"),
+    (RESEARCHER, "GET", f"{P}items/<int:picture>/thumbnail"),
     # disputes
     (ADJUDICATOR, "GET", f"{P}disputes/"),
     (ADJUDICATOR, "GET POST", f"{P}disputes/<slug:question>/"),
