@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("p/<slug:project>/items/<int:picture>/picture", media.picture, name="picture"),
     path("p/<slug:project>/items/<int:picture>/thumbnail", media.thumbnail, name="thumbnail"),
     # disputes
-    path("p/<slug:project>/disputes/", disputes.disputes, name="disputes"),
+    path("p/<slug:project>/disputes/", disputes.listing, name="disputes"),
     path("p/<slug:project>/disputes/<slug:question>/", disputes.dispute, name="dispute"),
     # questions
     path("p/<slug:project>/questions/", questions.listing, name="questions"),

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, env, logs
+from config import embedded, env, logs, media
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA = env.folder("ASSAY_DATA", BASE_DIR / "data")
@@ -161,9 +161,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "static/"
 STATIC_ROOT = DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-MEDIA_ROOT = DATA / "media"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": media.storage(env.text("ASSAY_MEDIA", str(DATA / "media"))),
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if TESTING or DEBUG

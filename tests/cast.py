@@ -3,8 +3,12 @@
 bob is the researcher, charlie the adjudicator, alice, dave and erin annotate; mallory works in another project.
 """
 
+import io
 from dataclasses import dataclass
 
+from PIL import Image, ImageDraw
+
+from annotation import media, pictures
 from annotation.items import text_hash
 from annotation.models import Choice, Guideline, Item, Membership, Project, Question, Role, Tag, TagUse, Task, User
 from annotation.tasks import create_tasks
@@ -94,3 +98,41 @@ def make_tasks(question: Question, count: int) -> list[Task]:
     items = make_items(question.project, count, start=question.project.items.count())
     create_tasks(question, [item.pk for item in items])
     return list(Task.objects.filter(question=question, item__in=items).order_by("rank"))
+
+
+def draw(number: int, size: tuple[int, int] = (320, 240), form: str = "PNG") -> bytes:
+    """A file with a picture that no other number has: a disc on a coloured ground, with its number."""
+    image = Image.new("RGB", size, ((number * 37) % 200 + 30, (number * 91) % 200 + 30, 140))
+    pen = ImageDraw.Draw(image)
+    pen.ellipse((size[0] // 4, size[1] // 4, size[0] * 3 // 4, size[1] * 3 // 4), fill=((number * 53) % 256, 180, 90))
+    pen.text((5, 5), f"picture {number}", fill="white")
+    file = io.BytesIO()
+    image.save(file, form)
+    return file.getvalue()
+
+
+def make_picture_items(project: Project, count: int, *, start: int = 0, prompt: str = "", **fields: object) -> list[Item]:
+    """New image items with their pictures in the storage; with a prompt, each has one of its own as origin."""
+    items = []
+    for number in range(start, start + count):
+        kept = media.keep(pictures.clean(draw(number)))
+        origin = None
+        if prompt:
+            text = f"{prompt} {number}"
+            origin = Item.objects.create(
+                project=project, kind="text", external_id=f"prompt{number}", text=text, content_hash=text_hash(text)
+            )
+        items.append(
+            Item.objects.create(
+                project=project, kind="image", external_id=f"p{number}", media=kept, content_hash=bytes.fromhex(kept.pk), origin=origin,
+                **fields,
+            )
+        )  # fmt: skip
+    return items
+
+
+def make_pictures(question: Question, count: int, **fields: object) -> list[Item]:
+    """`count` new pictures of the question's project, each with an open task."""
+    items = make_picture_items(question.project, count, start=question.project.items.count(), **fields)
+    create_tasks(question, [item.pk for item in items])
+    return items

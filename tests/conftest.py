@@ -3,10 +3,19 @@
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
-from django.test import Client
+from django.test import Client, override_settings
 
+from config import media
 from tests import cast as make
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_media(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Pictures of the tests lie in a folder of their own."""
+    with override_settings(STORAGES={**settings.STORAGES, "default": media.storage(str(tmp_path_factory.mktemp("media")))}):
+        yield
 
 
 @pytest.fixture(autouse=True)

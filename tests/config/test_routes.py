@@ -78,6 +78,11 @@ def world(transactional_db: None) -> World:
             _answer(member, question, choice)
     votes["adjudicator"] = _answer(cast.charlie, question, "yes")
     shared = _things(cast, question)
+    seen = make.make_question(cast.project, "harm", kind="image")
+    (picture,) = make.make_pictures(seen, 1)
+    for member in (cast.alice, cast.charlie):
+        _answer(member, seen, "yes")
+    shared["picture"] = picture.pk
     world = World(
         cast,
         {
@@ -173,7 +178,7 @@ def ask(world: World, role: str, method: str, pattern: str, *, by_token: bool = 
             else:
                 response = client.generic(method, address, hostile, "application/x-www-form-urlencoded")
             body = b"".join(response) if response.streaming else response.content
-            return outcome(response), body.decode()
+            return outcome(response), body.decode(errors="replace")
         except Exception as error:  # noqa: BLE001 - any fault of a view is a line of this test's report
             return f"500 {type(error).__name__}: {error}", ""
         finally:

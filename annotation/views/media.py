@@ -1,0 +1,42 @@
+"""A picture, for whoever may see that item now. The address says a project and an item, and nothing else."""
+
+from collections.abc import Callable
+from typing import IO
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from annotation import access, media
+from annotation.models import Media, Membership
+
+# No page and no other site may use it otherwise than as a picture, and nobody keeps a copy on the way.
+HEADERS = {
+    "Cache-Control": "private, no-store",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@require_safe
+def picture(request: HttpRequest, project: str, picture: int) -> HttpResponseBase:
+    """An item's picture: for its researchers, and for who holds or has answered it."""
+    return _served(request, access.member(request.user, project), picture, media.open_picture)
+
+
+@require_safe
+def thumbnail(request: HttpRequest, project: str, picture: int) -> HttpResponseBase:
+    """A small one, for lists. For researchers."""
+    return _served(request, access.researcher(request.user, project), picture, media.open_thumbnail)
+
+
+def _served(request: HttpRequest, member: Membership, item: int, opened: Callable[[Media], IO[bytes]]) -> HttpResponseBase:
+    found = media.visible(member, item)
+    kind = "jpeg" if opened is media.open_thumbnail else found.format
+    file = opened(found)
+    headers = HEADERS | {"Content-Type": media.CONTENT_TYPES[kind], "Content-Disposition": f'inline; filename="picture.{kind}"'}
+    if request.method == "HEAD":
+        file.close()
+        return HttpResponse(headers=headers)
+    return FileResponse(file, headers=headers)
