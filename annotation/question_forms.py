@@ -24,7 +24,8 @@ _ROWS: dict[str, dict[str, str | bool]] = {
 _SPARE = {"choices": 1, "tags": 1, "examples": 1}
 _LEAST = {"choices": 3, "tags": 1, "examples": 1}
 _SWITCHES = ("shows_origin", "blind_ruling", "sensitive", "ordered")
-_WORDS = ("slug", "title", "prompt", "kind", "policy", "votes_required", "lease_minutes", "body")
+_PERCENTS = ("check_share", "accuracy_floor", "repeat_share")
+_WORDS = ("slug", "title", "prompt", "kind", "policy", "votes_required", "lease_minutes", *_PERCENTS, "body")
 
 
 # ---------------------------------------------------------------- in
@@ -51,11 +52,14 @@ def _cell(data: QueryDict, name: str, of: object) -> Any:
 
 
 def settings(form: Form) -> Settings:
-    """What the service takes. A value that was left out is made of the label; a number that is none becomes 0, which is refused."""
+    """What the service takes. A value left out is made of the label; a number that is none becomes 0, or -1 percent: both are refused."""
     return Settings(
         **{name: form[name] for name in ("title", "prompt", "policy", *_SWITCHES)},
         votes_required=whole(form["votes_required"]),
         lease_minutes=whole(form["lease_minutes"]),
+        check_share=_share(form["check_share"]) or 0.0,
+        accuracy_floor=_share(form["accuracy_floor"]),
+        repeat_share=_share(form["repeat_share"]) or 0.0,
         choices=[
             ChoiceSpec(**{**row, "value": row["value"] or slugify(row["label"]), "tag_use": row["tag_use"] or TagUse.NONE})
             for row in form["choices"]
@@ -89,13 +93,26 @@ def whole(typed: str) -> int:
     return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 9 else 0
 
 
+def _share(typed: str) -> float | None:
+    """Percent as typed, as a share: "12.5" is 0.125. None when empty; -0.01 for what is no number."""
+    digits = typed.removesuffix("%").strip()
+    if not typed:
+        return None
+    return round(float(digits) / 100, 6) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,4})?", digits) else -0.01
+
+
+def _percent(share: float | None) -> str:
+    """As it is typed: 0.125 is "12.5"."""
+    return "" if share is None else f"{share * 100:.6g}"
+
+
 # ---------------------------------------------------------------- out
 def of_spec(given: Spec) -> Form:
     return {"slug": given.slug, "kind": given.kind} | of_settings(given.settings) | asdict(given.guideline)
 
 
 def of_settings(given: Settings) -> Form:
-    return asdict(given)
+    return asdict(given) | {name: _percent(getattr(given, name)) for name in _PERCENTS}
 
 
 def of_guideline(given: Guideline) -> Form:

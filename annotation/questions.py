@@ -13,14 +13,17 @@ from typing import Any, Literal
 from django.db import transaction
 from django.db.models import Count, Max, ProtectedError, QuerySet
 
+from annotation import wellbeing
 from annotation.errors import Conflict, Invalid
 from annotation.models import (
     Adjudication,
+    Check,
     Choice,
     Flag,
     GroundTruth,
     Guideline,
     Kind,
+    KnownAnswer,
     Policy,
     Project,
     Question,
@@ -37,6 +40,7 @@ RESERVED_KEYS = frozenset("zafcgpsub")
 RESERVED_SLUGS = frozenset({"new"})  # an address of its own beside the questions
 MAX_BODY = 50_000
 MAX_EXAMPLES = 50
+MOST_SHARE = 0.5  # of checks, and of repeated rulings
 _SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 
 
@@ -83,6 +87,9 @@ class Settings:
     sensitive: bool = False
     ordered: bool = False
     lease_minutes: int = 15
+    check_share: float = 0.0  # of what is handed out, in [0, 0.5]
+    accuracy_floor: float | None = None  # in (0, 1]; None: nobody is paused
+    repeat_share: float = 0.0  # of an adjudicator's own rulings, in [0, 0.5]
     choices: Sequence[ChoiceSpec] = ()
     tags: Sequence[TagSpec] = ()
 
@@ -126,6 +133,8 @@ def create_question(project: Project, spec: Spec, author: User | None = None) ->
         Guideline.objects.create(
             question=question, version=1, body=_tidy(spec.guideline.body), examples=_as_rows(spec.guideline.examples), author=author
         )
+        if question.sensitive:
+            wellbeing.ensure_warning(project, author)
     return question
 
 
@@ -146,6 +155,8 @@ def change_question(question: Question, settings: Settings) -> Question:
         question.save()
         _put_choices(question, settings.choices)
         _put_tags(question, settings.tags)
+        if question.sensitive:
+            wellbeing.ensure_warning(question.project)
     return question
 
 
@@ -265,6 +276,7 @@ def _check_settings(settings: Settings, wrong: _Wrong) -> None:
         wrong("policy", f"One of {', '.join(Policy.values)}.")
     _check_number("votes_required", settings.votes_required, 1000, "votes", wrong)
     _check_number("lease_minutes", settings.lease_minutes, 24 * 60, "minutes", wrong)
+    _check_shares(settings, wrong)
     if len(settings.choices) < 2:
         wrong("choices", "At least two choices: with one there is nothing to decide.")
     if len(settings.choices) > 20:
@@ -304,6 +316,14 @@ def _check_text(name: str, text: str, longest: int, wrong: _Wrong) -> None:
 def _check_number(name: str, number: int, most: int, unit: str, wrong: _Wrong) -> None:
     if not 1 <= number <= most:
         wrong(name, f"From 1 to {most:,} {unit}.")
+
+
+def _check_shares(settings: Settings, wrong: _Wrong) -> None:
+    for name in ("check_share", "repeat_share"):
+        if not 0 <= getattr(settings, name) <= MOST_SHARE:  # NaN is refused too
+            wrong(name, "From 0 to 50 percent.")
+    if settings.accuracy_floor is not None and not 0 < settings.accuracy_floor <= 1:
+        wrong("accuracy_floor", "Above 0, up to 100 percent; empty: nobody is paused.")
 
 
 def _check_value(name: str, row: ChoiceSpec | TagSpec, seen: dict[str, str], wrong: _Wrong) -> None:
@@ -363,6 +383,8 @@ def _uses_of_choice(choice: Choice) -> str:
     ruled = Adjudication.objects.filter(choice=choice) | Adjudication.objects.filter(blind_choice=choice)
     if ruled.exists() or GroundTruth.objects.filter(choice=choice).exists():
         return "rulings or labels"
+    if KnownAnswer.objects.filter(choice=choice).exists() or Check.objects.filter(choice=choice).exists():
+        return "known answers"
     return ""
 
 
@@ -373,6 +395,8 @@ def _tag_was_given(tag: Tag) -> bool:
         or Adjudication.objects.filter(**in_question, tags__contains=value).exists()
         or Adjudication.objects.filter(**in_question, blind_tags__contains=value).exists()
         or GroundTruth.objects.filter(**in_question, tags__contains=value).exists()
+        or KnownAnswer.objects.filter(**in_question, tags__contains=value).exists()
+        or Check.objects.filter(**in_question, tags__contains=value).exists()
     )
 
 

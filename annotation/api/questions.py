@@ -68,6 +68,12 @@ class SettingsShape(serializers.Serializer[Any]):
     sensitive = serializers.BooleanField(default=False)
     ordered = serializers.BooleanField(default=False)
     lease_minutes = serializers.IntegerField(default=15)
+    check_share = serializers.FloatField(default=0, help_text="Share of known answers mixed in unseen, 0 to 0.5.")
+    accuracy_floor = serializers.FloatField(
+        default=None, allow_null=True,
+        help_text="Below this share of right answers, after 20, an annotator is paused: above 0, to 1; null: nobody is.",
+    )  # fmt: skip
+    repeat_share = serializers.FloatField(default=0, help_text="Share of an adjudicator's own rulings put to them again, blind, 0 to 0.5.")
     choices = ChoiceShape(many=True)
     tags = TagShape(many=True, default=list)
 

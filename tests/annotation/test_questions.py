@@ -7,7 +7,7 @@ from django.db import connection
 
 from annotation import presets, questions, queue
 from annotation.errors import Conflict, Invalid
-from annotation.models import Choice, Guideline, Question, Vote
+from annotation.models import Choice, Guideline, KnownAnswer, Question, Vote
 from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, Spec, TagSpec
 from tests.cast import Cast, make_project, make_tasks
 
@@ -109,6 +109,23 @@ def test_an_address_is_used_once_in_a_project(cast: Cast) -> None:
 
 def test_all_faults_are_told_at_once(cast: Cast) -> None:
     assert set(faults(cast, title=" ", prompt="x" * 201, policy="guess", lease_minutes=0)) == {"title", "prompt", "policy", "lease_minutes"}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"), [("check_share", 0.51), ("repeat_share", -0.1), ("accuracy_floor", 0.0), ("check_share", float("nan"))]
+)
+def test_a_share_is_a_share(cast: Cast, name: str, share: float) -> None:
+    assert list(faults(cast, **{name: share})) == [name]
+
+
+def test_an_answer_that_is_known_of_an_item_stays(cast: Cast) -> None:
+    question = questions.create_question(cast.project, spec())
+    [task] = make_tasks(question, 1)
+    KnownAnswer.objects.create(task=task, question=question, choice=question.choices.first())
+    only_no = replace(questions.settings_of(question), choices=(ChoiceSpec("no", "No", "n"), ChoiceSpec("other", "Other", "o")))
+    with pytest.raises(Invalid) as error:
+        questions.change_question(question, only_no)
+    assert "known answers" in error.value.fields["choices"]
 
 
 def test_a_worked_example_names_one_of_the_answers(cast: Cast) -> None:

@@ -191,3 +191,24 @@ def test_others_are_refused(cast: Cast, bob: Client, sign_in, who: str, path: st
 
 def test_a_question_that_is_not_there_is_not_found(bob: Client) -> None:
     assert bob.get("/p/study/questions/nothing/").status_code == 404
+
+
+def test_shares_are_typed_in_percent_and_kept_as_shares(cast: Cast, bob: Client) -> None:
+    bob.post("/p/study/questions/new/", FORM)
+    page = "/p/study/questions/rude/change/"
+    assert bob.post(page, FORM | {"check_share": "12.5", "accuracy_floor": "80 %", "repeat_share": ""}).status_code == 302
+    rude = Question.objects.get(slug="rude")
+    assert (rude.check_share, rude.accuracy_floor, rude.repeat_share) == (0.125, 0.8, 0.0)
+    shown = bob.get(page).content.decode()
+    assert 'name="check_share" value="12.5"' in shown
+    assert 'name="accuracy_floor" value="80"' in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"), [("check_share", "51"), ("repeat_share", "much"), ("accuracy_floor", "0"), ("accuracy_floor", "101")]
+)
+def test_a_share_that_cannot_be_is_refused_at_its_field(cast: Cast, bob: Client, field: str, typed: str) -> None:
+    answer = bob.post("/p/study/questions/new/", FORM | {field: typed})
+    assert answer.status_code == 422
+    assert f'id="{field}-error"' in answer.content.decode()
+    assert f'value="{typed}"' in answer.content.decode()
