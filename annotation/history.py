@@ -24,8 +24,8 @@ from annotation.models import (
     Tag,
     Task,
     TaskState,
-    Vote,
     VoidedVote,
+    Vote,
 )
 
 

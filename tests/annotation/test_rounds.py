@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation import queue, rounds
+from annotation import disputes, queue, rounds
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.imported import RaterVote, import_votes
 from annotation.models import Flag, GroundTruth, Guideline, Item, KnownAnswer, Lease, Membership, Task, TaskState, Vote, VoidedVote
@@ -28,9 +28,9 @@ def settle(cast: Cast, question: Question, choices: str = "yes yes yes") -> Task
 
 
 def rule(cast: Cast, question: Question, choice: str, reason: str = "ambiguous") -> None:
-    token = queue.next_dispute(cast.charlie, question).token
-    queue.rule_blind(cast.charlie, token, choice=choice)
-    queue.rule(cast.charlie, token, choice=choice, reason=reason)
+    token = disputes.next_dispute(cast.charlie, question).token
+    disputes.rule_blind(cast.charlie, token, choice=choice)
+    disputes.rule(cast.charlie, token, choice=choice, reason=reason)
 
 
 # ---------------------------------------------------------------- retire
@@ -92,10 +92,10 @@ def test_whoever_ruled_or_saw_the_votes_is_not_asked_in_the_new_round(cast: Cast
 
 def test_a_dispute_that_someone_holds_is_let_go(cast: Cast, toxicity: Question) -> None:
     task = settle(cast, toxicity, "yes no yes")
-    token = queue.next_dispute(cast.charlie, toxicity).token
+    token = disputes.next_dispute(cast.charlie, toxicity).token
     rounds.reopen(toxicity, [task.pk])
     with pytest.raises(Conflict, match="settled"):
-        queue.rule_blind(cast.charlie, token, choice="yes")
+        disputes.rule_blind(cast.charlie, token, choice="yes")
     assert Lease.objects.get().lapsed
 
 
@@ -148,7 +148,7 @@ def test_nobody_whose_vote_was_voided_votes_on_the_task_again_in_that_round_or_r
     assert queue.next_work(cast.charlie, toxicity) == []
     for member, choice in ((cast.alice, "yes"), (cast.dave, "no"), (cast.erin, "yes")):
         vote(member, toxicity, choice)
-    assert queue.next_dispute(cast.charlie, toxicity) is None
+    assert disputes.next_dispute(cast.charlie, toxicity) is None
     rounds.reopen(toxicity, [task.pk])
     assert queue.next_work(cast.charlie, toxicity)[0].task_id == task.pk
 
