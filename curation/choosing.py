@@ -1,4 +1,4 @@
-"""Which items a scoring run covers: all of a kind, an import, a sample, or the items that a question is asked of.
+"""Which items something covers: all of a kind, an import, a sample, those that a question is asked of, or the prompts of any of these.
 
 Scoring takes ids only; samples, imports and questions are known here.
 """
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.errors import Invalid
-from annotation.models import Item, Project, Question, Task, TaskState, User
+from annotation.models import Item, Kind, Project, Question, Task, TaskState, User
 from curation.models import ImportBatch, ImportState, Sample
 from scoring import runs
 from scoring.models import Score, Scorer, ScoringRun
 
 ALL = "all"
 MOST_LISTED = 200
-NO_SUCH = "Choose which items to score: all of them, an import, a sample, or those of a question."
+NO_SUCH = "Choose which items: all of them, an import, a sample, or those of a question."
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,25 @@ def groups(project: Project) -> list[Group]:
             [(f"import:{batch.pk}", f"{batch.filename}, {batch.created_at:%-d %b %Y} ({batch.created:,} items)") for batch in imports],
         ),
     ]
+    found.append(Group("Prompts of pictures", _prompts(project, found)))
     return [Group("Everything", [(ALL, "All items that this scorer can score")]), *(group for group in found if group.choices)]
+
+
+def _prompts(project: Project, found: list[Group]) -> list[tuple[str, str]]:
+    """The same choices over pictures, for what the pictures were made from; none in a project without."""
+    if not Item.objects.filter(project=project, kind=Kind.IMAGE, origin__isnull=False).exists():
+        return []
+    pictured = {f"sample:{pk}" for pk in Sample.objects.filter(project=project, query__kind=Kind.IMAGE).values_list("pk", flat=True)}
+    pictured |= {f"import:{pk}" for pk in ImportBatch.objects.filter(project=project, kind=Kind.IMAGE).values_list("pk", flat=True)}
+    pictured |= {f"question:{slug}" for slug in project.questions.filter(kind=Kind.IMAGE).values_list("slug", flat=True)}
+    of_some = [(f"prompts:{value}", f"Of {words}") for group in found for value, words in group.choices if value in pictured]
+    return [(f"prompts:{ALL}", "Of all pictures"), *of_some]
 
 
 def items(project: Project, kind: str, choice: str) -> QuerySet[Item]:
     """The project's items of this kind that the choice covers: `all`, `import:<id>`, `sample:<id>`, `question:<slug>`.
 
+    `prompts:` before any of these: what the pictures it covers were made from.
     Raises Invalid (items) for a choice that the project does not have.
     """
     of_kind = Item.objects.filter(project=project, kind=kind)
@@ -93,10 +106,17 @@ def _of_question(project: Project, found: QuerySet[Item], name: str) -> QuerySet
     return found.filter(pk__in=asked.values("item"))
 
 
+def _of_prompts(project: Project, found: QuerySet[Item], pictures: str) -> QuerySet[Item]:
+    if pictures.startswith("prompts:"):
+        raise Invalid(NO_SUCH, fields={"items": NO_SUCH})
+    return found.filter(pk__in=items(project, Kind.IMAGE, pictures).filter(origin__isnull=False).values("origin"))
+
+
 _SORTS: dict[str, Callable[[Project, QuerySet[Item], str], QuerySet[Item]]] = {
     "sample": _of_sample,
     "import": _of_import,
     "question": _of_question,
+    "prompts": _of_prompts,
 }
 
 

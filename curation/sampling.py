@@ -1,4 +1,4 @@
-"""Seeded draws of items, each with the probability it had of being in, and tasks made from items."""
+"""Seeded draws of items, each with the probability it had of being in."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 
 from annotation.errors import Conflict, Invalid
-from annotation.models import Item, Kind, Project, Question, User
-from annotation.tasks import create_tasks
+from annotation.models import Item, Kind, Project, User
 from curation import choosing
 from curation.models import Sample, SampleItem
 
@@ -175,11 +174,3 @@ def weights(sample: Sample) -> list[tuple[str, int, float]]:
     """Of each stratum: its name, how many were drawn, and their probability."""
     found = SampleItem.objects.filter(sample=sample).values("stratum").annotate(drawn=Count("pk"), p=Min("probability")).order_by("stratum")
     return [(row["stratum"], row["drawn"], row["p"]) for row in found]
-
-
-def make_tasks(question: Question, items: str = choosing.ALL, *, seeds: bool = False) -> int:
-    """Open tasks of the question for the chosen items: all of its kind, an import, a sample. Returns how many are new."""
-    if items.startswith("sample:"):
-        seeds = True  # the draw has decided
-    found = population(question.project, question.kind, items, seeds=seeds)
-    return create_tasks(question, found.values_list("pk", flat=True).iterator(chunk_size=50_000))

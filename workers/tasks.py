@@ -5,8 +5,9 @@ from uuid import UUID
 import structlog
 from kombu.exceptions import OperationalError
 
+from curation import tasking
 from curation.importing import service as importing
-from curation.models import ImportBatch
+from curation.models import ImportBatch, TaskBatch
 from scoring import runs, working
 from scoring.models import ScoringRun
 from workers import process
@@ -56,3 +57,21 @@ def send_import(batch: ImportBatch) -> bool:
         log.warning("no broker", batch=str(batch.pk), reason=str(error))
         return False
     return True
+
+
+@app.task
+def run_task_batch(batch_id: int) -> None:
+    """Make, put first or put back many tasks."""
+    tasking.run(batch_id)
+
+
+def do_or_send(batch: TaskBatch) -> TaskBatch | None:
+    """Do a small batch here and now, leave a large one to a worker: None then. Without a broker it is done here as well."""
+    if batch.total > tasking.AT_ONCE:
+        try:
+            run_task_batch.apply_async((batch.pk,), retry=False)
+        except OperationalError as error:
+            log.warning("no broker", task_batch=batch.pk, reason=str(error))
+        else:
+            return None
+    return tasking.run(batch.pk)

@@ -12,8 +12,11 @@ from annotation import access
 from annotation.errors import Missing
 from annotation.models import Kind
 from config.api import read
-from curation import choosing, sampling
-from curation.models import Sample, SampleItem
+from curation import choosing, sampling, tasking
+from curation.models import Sample, SampleItem, TaskVerb
+from workers.tasks import do_or_send
+
+ITEMS = "all, import:<id>, sample:<id>, question:<slug>, or prompts:<one of these>."
 
 
 class SampleShape(serializers.ModelSerializer[Sample]):
@@ -31,7 +34,7 @@ class NewSample(serializers.Serializer[Any]):
         default=None, allow_null=True, min_value=-(2**63), max_value=2**63 - 1, help_text="The project's own when left out."
     )
     kind = serializers.ChoiceField(Kind.choices, default=Kind.TEXT)
-    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text="all, import:<id>, sample:<id> or question:<slug>.")
+    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text=ITEMS)
     metadata = serializers.DictField(default=dict, help_text="Only items that have all of this.")
     seeds = serializers.BooleanField(default=False, help_text="Also items that others of the same kind were derived from.")
     strata = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="A metadata key.")
@@ -50,13 +53,14 @@ class SampleItemShape(serializers.ModelSerializer[SampleItem]):
 
 class TasksOverShape(serializers.Serializer[Any]):
     question = serializers.SlugField()
-    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text="all, import:<id>, sample:<id> or question:<slug>.")
+    items = serializers.CharField(default=choosing.ALL, max_length=200, help_text=ITEMS)
     seeds = serializers.BooleanField(default=False, help_text="Also items that others of the same kind were derived from.")
 
 
 class MadeTasks(serializers.Serializer[Any]):
     question = serializers.CharField()
-    made = serializers.IntegerField(help_text="How many are new.")
+    made = serializers.IntegerField(allow_null=True, help_text="How many are new; null while a worker is at it.")
+    batch = serializers.IntegerField(help_text="Its id among the question's task batches.")
 
     class Meta:
         ref_name = "MadeTasks"
@@ -102,11 +106,16 @@ class OneSample(generics.ListAPIView[SampleItem]):
 
 
 class TasksOver(APIView):
-    @extend_schema(operation_id="tasks_over", tags=["samples"], request=TasksOverShape, responses={201: MadeTasks})
+    @extend_schema(operation_id="tasks_over", tags=["samples"], request=TasksOverShape, responses={201: MadeTasks, 202: MadeTasks})
     def post(self, request: Request, project: str) -> Response:
-        """Make tasks of a question for all items of its kind, an import, or a sample. Items that have one keep it."""
+        """Make tasks of a question for all items of its kind, an import, a sample, or the prompts of pictures. Items that have one keep it.
+
+        More than 20,000 are made by a worker: 202, and `steering` of the question says how far it is.
+        """
         member = access.researcher(request.user, project)
         given = read(TasksOverShape, request)
         question = access.question(member, given["question"])
-        made = sampling.make_tasks(question, given["items"], seeds=given["seeds"])
-        return Response({"question": question.slug, "made": made}, status=status.HTTP_201_CREATED)
+        batch = tasking.start(question, TaskVerb.MAKE, given["items"], seeds=given["seeds"], by=member.user)
+        done = do_or_send(batch)
+        body = {"question": question.slug, "made": None if done is None else done.changed, "batch": batch.pk}
+        return Response(body, status=status.HTTP_202_ACCEPTED if done is None else status.HTTP_201_CREATED)

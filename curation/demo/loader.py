@@ -21,11 +21,11 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation import presets, queue
+from annotation import disputes, presets, queue
 from annotation.models import Membership, Project, Question, Role, RulingReason, User
 from annotation.questions import create_question
 from annotation.tasks import create_tasks
-from curation import comparing, sampling
+from curation import comparing, sampling, tasking
 from curation.importing import service as importing
 from curation.importing.mapping import Mapping
 from curation.models import Comparison, ImportState
@@ -148,7 +148,7 @@ def _make_project(password: str) -> Project:
     toxicity = create_question(project, presets.TOXICITY, people["bob"].user)
     naturalness = create_question(project, presets.NATURALNESS, people["bob"].user)
     create_tasks(toxicity)
-    sampling.make_tasks(naturalness, f"sample:{sample.pk}")
+    tasking.make_tasks(naturalness, f"sample:{sample.pk}")
     for question in (toxicity, naturalness):
         _play_votes(question, raters, texts)
         _play_rulings(question, people["charlie"], texts)
@@ -234,13 +234,13 @@ def _play_rulings(question: Question, adjudicator: Membership, texts: dict[str, 
     """Some disputes ruled by the adjudicator: blind, then with the votes open."""
     names = dict(question.project.items.values_list("id", "external_id"))
     for number in range(RULED[question.slug]):
-        dispute = queue.next_dispute(adjudicator, question)
+        dispute = disputes.next_dispute(adjudicator, question)
         if dispute is None:
             return
         choice = texts[names[dispute.item_id]].expect[question.slug]
-        queue.rule_blind(adjudicator, dispute.token, choice=choice)
+        disputes.rule_blind(adjudicator, dispute.token, choice=choice)
         reason, note = (*_REASONS, (RulingReason.GUIDELINE_GAP, _GAPS[question.slug]))[number % 3]
-        queue.rule(adjudicator, dispute.token, choice=choice, reason=reason, note=note)
+        disputes.rule(adjudicator, dispute.token, choice=choice, reason=reason, note=note)
 
 
 def _spread_over_time(project: Project) -> None:

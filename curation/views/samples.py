@@ -11,8 +11,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.models import Kind, Membership, Question
-from curation import choosing, sampling
-from curation.models import Sample
+from curation import choosing, sampling, tasking
+from curation.models import Sample, TaskVerb
+from workers.tasks import do_or_send
 
 
 class DrawForm(forms.Form):
@@ -105,12 +106,12 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
     if request.method == "POST":
         try:
             question = _question(member, given.get("question", ""))
-            made = sampling.make_tasks(question, given.get("items") or choosing.ALL, seeds="seeds" in given)
-            messages.success(
-                request, f"{made:,} new tasks of {question.title}." if made else f"No new task: {question.title} has them all already."
-            )
+            batch = tasking.start(question, TaskVerb.MAKE, given.get("items") or choosing.ALL, seeds="seeds" in given, by=member.user)
+            if (done := do_or_send(batch)) is None:
+                return redirect("steering", member.project.slug, question.slug)
+            messages.success(request, f"{tasking.in_words(done, f' of {question.title}')}.")
             return redirect("question", member.project.slug, question.slug)
-        except Invalid as refused:
+        except (Invalid, Conflict) as refused:
             error = refused
     newest = Sample.objects.filter(project=member.project).order_by("-id").first()  # votes are dear: a sample rather than everything
     context = {

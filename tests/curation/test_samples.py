@@ -14,8 +14,8 @@ from django.urls import reverse
 from annotation.errors import Conflict, Invalid
 from annotation.items import text_hash
 from annotation.models import Item, Project, Task
-from curation import sampling
-from curation.models import ImportBatch, Sample, SampleItem
+from curation import sampling, tasking
+from curation.models import ImportBatch, Sample, SampleItem, TaskBatch
 from tests.cast import Cast, make_items, make_question
 
 SignIn = Callable[[Any], Client]
@@ -172,10 +172,10 @@ def test_tasks_are_made_for_all_items_a_sample_or_an_import(cast: Cast) -> None:
     seeded(cast.project)
     make_items(cast.project, 8, start=2)
     sample = sampling.draw(cast.project, "x", 4)
-    assert sampling.make_tasks(question, f"sample:{sample.pk}") == 4
-    assert sampling.make_tasks(question, f"sample:{sample.pk}") == 0
-    assert sampling.make_tasks(question) == 5, "nine derived items less the four"
-    assert sampling.make_tasks(question, seeds=True) == 1
+    assert tasking.make_tasks(question, f"sample:{sample.pk}") == 4
+    assert tasking.make_tasks(question, f"sample:{sample.pk}") == 0
+    assert tasking.make_tasks(question) == 5, "nine derived items less the four"
+    assert tasking.make_tasks(question, seeds=True) == 1
     assert Task.objects.filter(question=question).count() == 10
 
 
@@ -183,7 +183,7 @@ def test_prompts_of_images_are_texts_to_ask_about(cast: Cast) -> None:
     question = make_question(cast.project)
     prompt = make_items(cast.project, 1)[0]
     Item.objects.create(project=cast.project, kind="image", external_id="i", content_hash=text_hash(""), origin=prompt)
-    assert sampling.make_tasks(question) == 1
+    assert tasking.make_tasks(question) == 1
     assert Task.objects.get().item == prompt
 
 
@@ -242,7 +242,7 @@ def test_the_api_draws_lists_and_makes_tasks(cast: Cast, sign_in: SignIn) -> Non
     assert [row["probability"] for row in rows] == [0.5, 0.5]
     over = {"question": "toxicity", "items": f"sample:{made.json()['id']}"}
     answer = client.post(reverse("api_tasks_over", args=["study"]), over, content_type="application/json")
-    assert (answer.status_code, answer.json()) == (201, {"question": "toxicity", "made": 2})
+    assert (answer.status_code, answer.json()) == (201, {"question": "toxicity", "made": 2, "batch": TaskBatch.objects.get().pk})
     assert client.post(samples, {"name": "y", "size": 99}, content_type="application/json").json()["fields"] == {"size": "At most 10."}
     assert client.post(samples, {"name": "x", "size": 1}, content_type="application/json").status_code == 409
     assert client.post(reverse("api_tasks_over", args=["study"]), {"question": "no"}, content_type="application/json").status_code == 404

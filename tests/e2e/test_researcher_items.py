@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Item, Task
-from curation import sampling
+from curation import sampling, tasking
 from curation.importing import service
 from curation.importing.mapping import Mapping
 from tests import cast as make
@@ -79,7 +79,7 @@ def test_every_page_is_accessible_and_fits(  # noqa: PLR0917 - fixtures
     service.run(service.start(done, Mapping(text="text", external_id="id", seed="seed")).pk)
     service.run(service.start(bad, Mapping(text="text", external_id="id")).pk)
     sample = sampling.draw(cast.project, "First", 6, strata="recipe", allocation="equal")
-    sampling.make_tasks(cast.project.questions.get(), f"sample:{sample.pk}")
+    tasking.make_tasks(cast.project.questions.get(), f"sample:{sample.pk}")
     item = Item.objects.filter(origin__isnull=False, tasks__isnull=False).first()
     assert item is not None
     page = browser_page(cast.bob, width=width, dark=dark)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import Refused
 from annotation.models import Question
-from curation import choosing, sampling
+from curation import choosing, tasking
 from curation.models import Sample
 
 
@@ -21,6 +21,7 @@ class Command(BaseCommand):
         some = parser.add_mutually_exclusive_group()
         some.add_argument("--sample", help="only the items of the sample of this name")
         some.add_argument("--import", dest="batch", help="only the items of the import with this id")
+        some.add_argument("--prompts", action="store_true", help="only what the project's pictures were made from")
         parser.add_argument("--seeds", action="store_true", help="also for items that others of the same kind were derived from")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         if question is None:
             raise CommandError(f"There is no question {options['question']!r} in a project {options['project']!r}.")
         try:
-            made = sampling.make_tasks(question, _items(question, options), seeds=options["seeds"])
+            made = tasking.make_tasks(question, _items(question, options), seeds=options["seeds"])
         except Refused as error:
             raise CommandError(error.message) from error
         self.stdout.write(
@@ -41,7 +42,7 @@ def _items(question: Question, options: dict[str, Any]) -> str:
     if options["batch"]:
         return f"import:{options['batch']}"
     if not options["sample"]:
-        return choosing.ALL
+        return f"prompts:{choosing.ALL}" if options["prompts"] else choosing.ALL
     sample = Sample.objects.filter(project=question.project, name=options["sample"]).first()
     if sample is None:
         raise CommandError(f"There is no sample {options['sample']!r} in this project.")
