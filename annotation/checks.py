@@ -30,13 +30,15 @@ class Feedback:
     why: str
 
 
-def hand_out(member_id: int, question_id: int, *, practice: bool, sensitive: bool) -> bool:
-    """Put the next known answer to this member; False when they have had them all. `sensitive`: whether such an item may be it.
+def hand_out(member_id: int, question_id: int, *, practice: bool, sensitive: bool) -> bool | None:
+    """Put the next known answer to this member: whether it is sensitive, or None when they have had them all.
 
-    One that they held and did not answer comes first. Practice comes in its order, checks in an order of the member's own.
+    `sensitive`: whether such an item may be it. One that they held and did not answer comes first. Practice comes in its
+    order, checks in an order of the member's own.
     """
     arguments = {"member": member_id, "question": question_id, "practice": practice, "sensitive": sensitive}
-    return bool(sql.rows(_HOLD_AGAIN, **arguments) or sql.rows(_HOLD_NEW, token=uuid.uuid4(), **arguments))
+    held = sql.one(_HOLD_AGAIN, **arguments) or sql.one(_HOLD_NEW, token=uuid.uuid4(), **arguments)
+    return None if held is None else bool(held["sensitive"])
 
 
 def lock(member_id: int, token: uuid.UUID) -> DictRow | None:
@@ -72,9 +74,7 @@ def abstain(check: Mapping[str, Any], reason: AbstainReason | str) -> None:
 
 def change(check: Mapping[str, Any], *, choice_id: int, choice: str, tags: Sequence[str], comment: str) -> None:
     """Another answer to a check that was answered a short while ago. The earlier version is kept."""
-    sql.rows(
-        _CHANGE, check=check["id"], choice=choice_id, tags=sorted(set(tags)), comment=comment, correct=is_right(check, choice, tags)
-    )
+    sql.rows(_CHANGE, check=check["id"], choice=choice_id, tags=sorted(set(tags)), comment=comment, correct=is_right(check, choice, tags))
 
 
 def is_right(check: Mapping[str, Any], choice: str, tags: Sequence[str]) -> bool:
@@ -110,7 +110,7 @@ ASKABLE = """
     AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruled_before
                     WHERE ruled_before.task_id = known.task_id AND ruled_before.member_id = {member})
 """
-_KNOWN = """
+KNOWN = """
     FROM annotation_knownanswer AS known
     JOIN annotation_task AS task ON task.id = known.task_id
     JOIN annotation_item AS item ON item.id = task.item_id
@@ -120,7 +120,7 @@ _HOLD_AGAIN = f"""
         UPDATE annotation_check AS mine SET leased_at = clock_timestamp(), expires_at = now() + question.lease_minutes * interval '1 minute'
         FROM annotation_question AS question
         WHERE question.id = mine.question_id AND mine.id = (
-            SELECT again.id {_KNOWN} JOIN annotation_check AS again ON again.known_id = known.id
+            SELECT again.id {KNOWN} JOIN annotation_check AS again ON again.known_id = known.id
             WHERE again.member_id = %(member)s AND again.question_id = %(question)s AND again.answered_at IS NULL
               AND again.expires_at <= now() AND again.practice = %(practice)s AND known.active AND NOT item.quarantined
               AND (%(sensitive)s OR NOT task.sensitive)
@@ -133,11 +133,12 @@ _HOLD_AGAIN = f"""
         FROM held JOIN annotation_knownanswer AS known ON known.id = held.known_id
         JOIN annotation_task AS task ON task.id = known.task_id AND task.sensitive
     )
-    SELECT id FROM held
+    SELECT task.sensitive FROM held JOIN annotation_knownanswer AS known ON known.id = held.known_id
+    JOIN annotation_task AS task ON task.id = known.task_id
 """  # noqa: S608 - our own words
 _HOLD_NEW = f"""
     WITH chosen AS (
-        SELECT known.id, known.question_id, known.task_id, known.practice, task.sensitive {_KNOWN}
+        SELECT known.id, known.question_id, known.task_id, known.practice, task.sensitive {KNOWN}
         WHERE known.question_id = %(question)s AND known.practice = %(practice)s AND (%(sensitive)s OR NOT task.sensitive)
           AND NOT EXISTS (SELECT FROM annotation_check AS had WHERE had.known_id = known.id AND had.member_id = %(member)s)
           AND {ASKABLE.format(member="%(member)s")}
@@ -157,7 +158,7 @@ _HOLD_NEW = f"""
         INSERT INTO annotation_exposure (member_id, task_id, at)
         SELECT %(member)s, chosen.task_id, clock_timestamp() FROM chosen JOIN held ON true WHERE chosen.sensitive
     )
-    SELECT id FROM held
+    SELECT chosen.sensitive FROM chosen JOIN held ON true
 """  # noqa: S608 - our own words
 _LOCK = """
     SELECT mine.id FROM annotation_check AS mine

@@ -5,11 +5,11 @@ limit holds however many tabs, questions and projects somebody works in at once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from annotation import sql
+from annotation import checks, sql
 from annotation.models import Membership, Question, Role
 
 HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
@@ -40,6 +40,10 @@ class Care:
     day_limit: int | None
     break_at: datetime | None
     break_until: datetime | None
+
+    def with_more(self, items: int) -> "Care":
+        """The same after so many sensitive items more."""
+        return replace(self, hour=self.hour + items, day=self.day + items) if items else self
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def limit_reached(gate: Gate, user_id: int | None) -> Stop | None:
         "day_limit" if daily else "hour_limit",
         f"You have seen {limit:,} sensitive items in the last {words}, which is as many as this project hands to anyone. "
         "Harmless items still come when there are any; the others wait.",
-        oldest and oldest["at"] + span,
+        oldest["at"] + span if oldest else None,
     )
 
 
@@ -169,10 +173,8 @@ _STATE = f"""
            OR EXISTS (SELECT FROM annotation_assignment AS mine
                       WHERE mine.question_id = question.id AND mine.member_id = member.id) AS assigned,
            EXISTS (
-               SELECT FROM annotation_knownanswer AS known
-               JOIN annotation_task AS task ON task.id = known.task_id
-               JOIN annotation_item AS item ON item.id = task.item_id AND NOT item.quarantined
-               WHERE known.question_id = question.id AND known.active AND known.practice
+               SELECT {checks.KNOWN}
+               WHERE known.question_id = question.id AND known.practice AND {checks.ASKABLE.format(member="member.id")}
                  AND NOT EXISTS (SELECT FROM annotation_check AS done
                                  WHERE done.known_id = known.id AND done.member_id = member.id AND done.answered_at IS NOT NULL)
            ) AS practice
@@ -189,7 +191,7 @@ _STATE = f"""
     ) AS seen ON project.hourly_limit IS NOT NULL OR project.daily_limit IS NOT NULL
     WHERE member.id = %(member)s
 """  # noqa: S608 - our own words
-_NTH_EXPOSURE = f"SELECT exposure.at {_EXPOSED.format(user='%(user)s')} ORDER BY exposure.at DESC OFFSET %(skip)s LIMIT 1"  # noqa: S608
+_NTH_EXPOSURE = f"SELECT exposure.at {_EXPOSED.format(user='%(user)s')} ORDER BY exposure.at DESC OFFSET %(skip)s LIMIT 1"
 _NOTE_SITTING = """
     UPDATE annotation_sitting SET since = %(since)s, break_until = %(until)s::timestamptz, last = now() WHERE user_id = %(user)s
     RETURNING user_id

@@ -1,49 +1,42 @@
-"""The queue: lease, cast, settle, adjudicate. Every function here is one transaction.
+"""The queue: lease, cast, settle. Every function here is one transaction. Disputes go on in disputes.py.
 
 Ten invariants (SPEC section 2) hold under any concurrency, crash or retry. How:
 
 * A slot. `task.vote_count + task.lease_count <= votes_required` is a CHECK of the database; both counts change only here,
   in the statement that adds or removes the vote or lease, under the task's row lock.
-* Order of locks: the member's Progress row, then the task. Whoever looks for work takes tasks with SKIP LOCKED and never
+* Order of locks: the member's Progress row and their Sitting, then tasks. Whoever looks for work takes tasks with SKIP LOCKED and never
   waits. So two tabs of one person wait for each other, two people hardly ever do, and no cycle can form.
 * A token. Each lease has one, and the vote keeps it (unique): the same token again finds the vote it made.
 * Settling. The vote that completes a task settles it before it commits. Nothing sweeps afterwards.
+* The gate (gate.py) is asked whenever work is handed out, after the Sitting is locked: consent, breaks and limits hold in every tab.
 * Expiry. A lease that ran out is found by the next person who asks for work; its slot is free from then on.
 
 The next task in constant time, however much there is and however much someone has done: open tasks with a free slot form
 two ends. *Started* ones (someone voted or abstained) come first, in the order in which they last came up (`queued_at`);
 *fresh* ones follow by seeded `rank`. Fresh tasks are handed out in seeded order, so started ones come up in it too.
+Sensitive and benign tasks form such ends each, so that one kind can be looked for and the other left, by the project's benign
+share or because somebody has seen enough; a coin says which kind comes first, and a person's marks are one for each kind.
 A member's `seen_until` says that every started task that came up before it is dealt with by them, or will be stamped anew:
 whatever gives a started task a free slot (a vote that leaves it open, an abstention, a lease returned or run out, a re-opening)
 sets `queued_at` to the clock. So a search begins there, and what the member did before is never read again.
 """
 
+import random
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-import psycopg
 from django.core.cache import cache
-from django.db import connection, transaction
-from psycopg.rows import DictRow, dict_row
+from django.db import transaction
+from psycopg.rows import DictRow
 
+from annotation import checks, sql
+from annotation.checks import Feedback
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
-from annotation.models import (
-    AbstainReason,
-    Adjudication,
-    FlagReason,
-    Guideline,
-    Membership,
-    Policy,
-    Question,
-    Role,
-    RulingReason,
-    Source,
-    TagUse,
-    TaskState,
-)
+from annotation.gate import VOTING, Care, Gate, pass_gate
+from annotation.models import AbstainReason, FlagReason, Guideline, Membership, Policy, Question, Source, TagUse, TaskState
 from annotation.resolution import Agreed, Ballot, resolve
 
 ABSTENTIONS_TO_DISPUTE = 3
@@ -57,7 +50,10 @@ RESCAN_EVERY = timedelta(seconds=30)
 # ---------------------------------------------------------------- what callers get
 @dataclass(frozen=True)
 class Work:
-    """A task that the member holds, with what they may see of it. `origin_text` only where the question shows it."""
+    """A task that the member holds, with what they may see of it. `origin_text` only where the question shows it.
+
+    `practice`: feedback follows the answer. `covered`: a picture that starts covered; `width` and `height` are its pixels.
+    """
 
     task_id: int
     token: uuid.UUID
@@ -67,15 +63,28 @@ class Work:
     origin_text: str | None
     expires_at: datetime
     guideline_version: int
+    practice: bool
+    covered: bool
+    width: int | None
+    height: int | None
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """An acknowledged vote, and what the member holds now: the task to show and the one after it."""
+    """An acknowledged vote, and what the member holds now: the task to show and the one after it. `feedback` after practice."""
 
     vote_id: int
     choice: str
     work: list[Work]
+    care: Care
+    feedback: Feedback | None = None
+
+
+class Hand(NamedTuple):
+    """What a member holds of a question, and how they are cared for."""
+
+    work: list[Work]
+    care: Care
 
 
 @dataclass(frozen=True)
@@ -107,61 +116,30 @@ class OwnVote:
     kind: str
     text: str | None
     origin_text: str | None
+    covered: bool
+    width: int | None
+    height: int | None
     choice: str
     tags: list[str]
     comment: str
-
-
-@dataclass(frozen=True)
-class AnonymousVote:
-    """A vote as an adjudicator sees it: A, B, C in an order drawn for the dispute."""
-
-    letter: str
-    choice: str
-    label: str
-    tags: list[str]
-    comment: str
-
-
-@dataclass(frozen=True)
-class Dispute:
-    """A disputed task that the adjudicator holds. `votes` is None until they have ruled blind."""
-
-    task_id: int
-    token: uuid.UUID
-    item_id: int
-    kind: str
-    text: str | None
-    origin_text: str | None
-    expires_at: datetime
-    guideline_version: int
-    vote_count: int
-    abstention_count: int
-    blind_choice: str | None
-    blind_tags: list[str]
-    blind_at: datetime | None
-    votes: list[AnonymousVote] | None
 
 
 # ---------------------------------------------------------------- the annotator
 @transaction.atomic
 def next_work(member: Membership, question: Question) -> list[Work]:
-    """What the member holds of this question, topped up to two tasks: the current one and the next. Empty: nothing waits.
+    """What the member holds of this question, topped up to two tasks: the current one and the next.
 
-    Raises Forbidden for a role that does not vote.
+    Empty: nothing waits, or `gate.stop_of` says why. Raises Forbidden for a role that does not vote.
     """
     _require_voter(member)
-    if not question.active:
-        return []
-    progress = _lock_progress(member.pk, question.pk)
-    return _top_up(member.pk, question.pk, progress)
+    return _top_up(member.pk, question.pk, lock_progress(member.pk, question.pk)).work
 
 
 @transaction.atomic
 def under_guideline(member: Membership, guideline: Guideline) -> None:
     """What the member holds of its question is from now on answered under this version: for a page that shows it to them."""
-    _lock_progress(member.pk, guideline.question_id)
-    _rows(_UNDER_GUIDELINE, member=member.pk, question=guideline.question_id, guideline=guideline.pk)
+    lock_progress(member.pk, guideline.question_id)
+    sql.rows(_UNDER_GUIDELINE, member=member.pk, question=guideline.question_id, guideline=guideline.pk)
 
 
 @transaction.atomic
@@ -176,22 +154,49 @@ def cast_vote(
     _require_voter(member)
     if len(comment) > 2000:
         raise Invalid("A comment has at most 2,000 characters.", fields={"comment": f"{len(comment):,} characters."})
-    progress = _one(_LOCK_HELD, token=token, member=member.pk, kind="vote")
-    held = _one(_READ_HELD, token=token, member=member.pk, choice=choice) if progress else None
+    progress = sql.one(LOCK_HELD, token=token, member=member.pk, kind="vote")
+    held = sql.one(_READ_HELD, token=token, member=member.pk, choice=choice) if progress else None
     if progress is None or held is None:
-        return _receipt_of_earlier(member, token)
-    _check_answer(held, choice, tags)
+        receipt = _answer_check(member, token, choice=choice, tags=tags, comment=comment, elapsed_ms=elapsed_ms)
+        return receipt or _receipt_of_earlier(member, token)
+    check_answer(held, choice, tags)
     _check_still_votable(held)
     complete = held["vote_count"] + 1 == held["votes_required"]
-    vote = _the(
+    vote = sql.the(
         _CAST, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"],
         choice=held["choice_id"], tags=sorted(set(tags)), comment=comment, guideline=held["guideline_id"], token=token,
-        elapsed=None if elapsed_ms is None else max(0, min(elapsed_ms, 2**31 - 1)), complete=complete,
+        elapsed=_milliseconds(elapsed_ms), complete=complete,
     )  # fmt: skip
     if complete:
-        _settle(held["task_id"])
-    work = _top_up(member.pk, held["question_id"], progress, voted=1)
-    return Receipt(vote["id"], choice, work)
+        settle(held["task_id"])
+    work, care = _top_up(member.pk, held["question_id"], progress, voted=1)
+    return Receipt(vote["id"], choice, work, care)
+
+
+def _answer_check(
+    member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[str], comment: str, elapsed_ms: int | None
+) -> Receipt | None:
+    """The same for a token that holds a known answer; None when it does not."""
+    check = checks.lock(member.pk, token)
+    if check is None:
+        return None
+    if check["abstained"]:
+        raise Conflict("You have already answered this task.", code="answered")
+    if check["answered_at"] is None:
+        asked = sql.the(_READ_CHOICE, question=check["question_id"], choice=choice)
+        check_answer(asked, choice, tags)
+        checks.check_still_asked(check)
+        number, feedback = checks.answer(
+            check, choice_id=asked["choice_id"], choice=choice, tags=tags, comment=comment, elapsed_ms=_milliseconds(elapsed_ms)
+        )
+    else:
+        number, choice, feedback = check["number"], check["said"], checks.feedback_of(check, correct=check["correct"])
+    work, care = _top_up(member.pk, check["question_id"], lock_progress(member.pk, check["question_id"]))
+    return Receipt(number, choice, work, care, feedback)
+
+
+def _milliseconds(elapsed: int | None) -> int | None:
+    return None if elapsed is None else max(0, min(elapsed, 2**31 - 1))
 
 
 @transaction.atomic
@@ -203,30 +208,50 @@ def abstain(member: Membership, token: uuid.UUID, reason: str) -> list[Work]:
     _require_voter(member)
     if reason not in AbstainReason.values:
         raise Invalid("Say why you abstain.", fields={"reason": f"One of: {', '.join(AbstainReason.values)}."})
-    progress = _one(_LOCK_HELD, token=token, member=member.pk, kind="vote")
-    held = _one(_READ_HELD, token=token, member=member.pk, choice="") if progress else None
+    progress = sql.one(LOCK_HELD, token=token, member=member.pk, kind="vote")
+    held = sql.one(_READ_HELD, token=token, member=member.pk, choice="") if progress else None
     if progress is None or held is None:
-        earlier = _one(
+        question = _abstain_from_check(member, token, reason)
+        if question is not None:
+            return _top_up(member.pk, question, lock_progress(member.pk, question)).work
+        earlier = sql.one(
             "SELECT question_id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s",
             token=token, member=member.pk,
         )  # fmt: skip
         if earlier is None:
             raise _no_lease(member, token)
-        return _top_up(member.pk, earlier["question_id"], _lock_progress(member.pk, earlier["question_id"]))
+        question = earlier["question_id"]
+        return _top_up(member.pk, question, lock_progress(member.pk, question)).work
     _check_still_votable(held)
-    _rows(_ABSTAIN, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], reason=reason, token=token)
+    sql.rows(
+        _ABSTAIN, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], reason=reason, token=token
+    )
     if held["abstention_count"] + 1 >= ABSTENTIONS_TO_DISPUTE:
-        _drop_leases(held["task_id"])
-        _rows(_DISPUTED, task=held["task_id"])
-    return _top_up(member.pk, held["question_id"], progress)
+        lapse_leases([held["task_id"]])
+        sql.rows(_DISPUTED, task=held["task_id"])
+    return _top_up(member.pk, held["question_id"], progress).work
+
+
+def _abstain_from_check(member: Membership, token: uuid.UUID, reason: str) -> int | None:
+    """The same for a token that holds a known answer: its question, or None when it is none."""
+    check = checks.lock(member.pk, token)
+    if check is None:
+        return None
+    if check["answered_at"] is not None and not check["abstained"]:
+        raise Conflict("You have already answered this task.", code="answered")
+    if check["answered_at"] is None:
+        checks.check_still_asked(check)
+        checks.abstain(check, reason)
+    question: int = check["question_id"]
+    return question
 
 
 @transaction.atomic
 def release(member: Membership, question: Question | None = None) -> int:
     """Give back every task the member holds (of one question, or all); returns how many. Disputes they hold too."""
     arguments = {"member": member.pk, "question": question and question.pk}
-    _rows(_LOCK_ALL_PROGRESS, **arguments)
-    tasks = _rows(
+    sql.rows(_LOCK_ALL_PROGRESS, **arguments)
+    tasks = sql.rows(
         """
         SELECT task.id FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id
         WHERE lease.member_id = %(member)s AND NOT lease.lapsed AND (%(question)s::bigint IS NULL OR lease.question_id = %(question)s)
@@ -234,8 +259,14 @@ def release(member: Membership, question: Question | None = None) -> int:
         """,
         **arguments,
     )
-    gone = _rows(_RELEASE, member=member.pk, tasks=[row["id"] for row in tasks])
-    return len(gone)
+    gone = sql.rows(_RELEASE, member=member.pk, tasks=[row["id"] for row in tasks])
+    return len(gone) + len(sql.rows(_RELEASE_CHECKS, **arguments)) + len(sql.rows(_RELEASE_REPEATS, **arguments))
+
+
+def held_count(member: Membership) -> int:
+    """How many tasks wait on the member's screens, of all questions of the project."""
+    count: int = sql.the(_HELD_COUNT, member=member.pk)["held"]
+    return count
 
 
 @transaction.atomic
@@ -248,10 +279,10 @@ def flag(member: Membership, task_id: int, reason: str, note: str = "") -> None:
         raise Invalid("Say what is wrong.", fields={"reason": f"One of: {', '.join(FlagReason.values)}."})
     if len(note) > 500:
         raise Invalid("A note has at most 500 characters.", fields={"note": f"{len(note):,} characters."})
-    seen = _one(_HAS_SEEN, task=task_id, member=member.pk)
+    seen = sql.one(_HAS_SEEN, task=task_id, member=member.pk)
     if seen is None:
         raise Missing("You do not hold this task and have not answered it.")
-    _rows(
+    sql.rows(
         """
         INSERT INTO annotation_flag (task_id, member_id, reason, note, created_at)
         VALUES (%(task)s, %(member)s, %(reason)s, %(note)s, now())
@@ -260,7 +291,7 @@ def flag(member: Membership, task_id: int, reason: str, note: str = "") -> None:
         task=task_id, member=member.pk, reason=reason, note=note,
     )  # fmt: skip
     if reason == FlagReason.ILLEGAL:
-        _quarantine(seen["item_id"])
+        quarantine(seen["item_id"])
 
 
 @transaction.atomic
@@ -271,18 +302,19 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
     """
     if len(comment) > 2000:
         raise Invalid("A comment has at most 2,000 characters.", fields={"comment": f"{len(comment):,} characters."})
-    found = _one(
+    found = sql.one(
         "SELECT task_id, question_id FROM annotation_vote WHERE id = %(vote)s AND member_id = %(member)s", vote=vote_id, member=member.pk
     )
     if found is None:
-        raise Missing("You have no such vote.")
-    _lock_progress(member.pk, found["question_id"])
-    _rows("SELECT id FROM annotation_task WHERE id = %(task)s FOR UPDATE", task=found["task_id"])
-    vote = _the(_REVISABLE, vote=vote_id, member=member.pk, choice=choice, window=REVISABLE_AFTER_SETTLING)
+        _revise_check(member, vote_id, choice=choice, tags=tags, comment=comment)
+        return
+    lock_progress(member.pk, found["question_id"])
+    sql.rows("SELECT id FROM annotation_task WHERE id = %(task)s FOR UPDATE", task=found["task_id"])
+    vote = sql.the(_REVISABLE, vote=vote_id, member=member.pk, choice=choice, window=REVISABLE_AFTER_SETTLING)
     if not vote["changeable"]:
         raise Conflict("This answer is closed: the task is settled, or someone is ruling on it.", code="closed")
-    _check_answer(vote, choice, tags)
-    _rows(
+    check_answer(vote, choice, tags)
+    sql.rows(
         """
         UPDATE annotation_vote SET choice_id = %(choice)s, tags = %(tags)s, comment = %(comment)s, revised_at = clock_timestamp()
         WHERE id = %(vote)s AND (choice_id, tags, comment) IS DISTINCT FROM (%(choice)s, %(tags)s::varchar[], %(comment)s) RETURNING id
@@ -290,20 +322,37 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
         choice=vote["choice_id"], tags=sorted(set(tags)), comment=comment, vote=vote_id,
     )  # fmt: skip
     if vote["state"] != TaskState.OPEN:
-        _rows(_SUPERSEDE_TRUTH, task=vote["task_id"])
-        _settle(vote["task_id"])
+        sql.rows(SUPERSEDE_TRUTH, task=vote["task_id"])
+        settle(vote["task_id"])
+
+
+def _revise_check(member: Membership, number: int, *, choice: str, tags: Sequence[str], comment: str) -> None:
+    found = sql.one(_OWN_CHECK, number=number, member=member.pk)
+    if found is None:
+        raise Missing("You have no such vote.")
+    lock_progress(member.pk, found["question_id"])
+    check = sql.the(_OWN_CHECK, number=number, member=member.pk)
+    if not check["changeable"]:
+        raise Conflict("This answer is closed: the task is settled, or someone is ruling on it.", code="closed")
+    asked = sql.the(_READ_CHOICE, question=check["question_id"], choice=choice)
+    check_answer(asked, choice, tags)
+    if (choice, sorted(set(tags)), comment) != (check["said"], check["tags"], check["comment"]):
+        checks.change(check, choice_id=asked["choice_id"], choice=choice, tags=tags, comment=comment)
 
 
 def last_answers(member: Membership, question: Question | None = None, limit: int = 10) -> list[Answer]:
     """The member's own votes and abstentions, newest first."""
-    rows = _rows(_LAST_ANSWERS, member=member.pk, question=question and question.pk, limit=limit, window=REVISABLE_AFTER_SETTLING)
+    rows = sql.rows(
+        _LAST_ANSWERS, member=member.pk, question=question and question.pk, limit=limit,
+        window=REVISABLE_AFTER_SETTLING, check_window=checks.CHANGEABLE,
+    )  # fmt: skip
     reasons = {reason.value: str(reason.label) for reason in AbstainReason}
     return [Answer(**{**row, "label": row["label"] if row["kind"] == "vote" else reasons[row["label"]]}) for row in rows]
 
 
 def own_vote(member: Membership, vote_id: int) -> OwnVote:
     """One's own vote with its item. Raises Missing for anyone else's."""
-    row = _one(_OWN_VOTE, vote=vote_id, member=member.pk)
+    row = sql.one(_OWN_VOTE, vote=vote_id, member=member.pk)
     if row is None:
         raise Missing("You have no such vote.")
     return OwnVote(**row)
@@ -311,9 +360,9 @@ def own_vote(member: Membership, vote_id: int) -> OwnVote:
 
 def progress_of(member: Membership, question: Question) -> tuple[int, int]:
     """(votes on this question in all, votes today); read from one row however many there are."""
-    row = _one(
+    row = sql.one(
         """
-        SELECT votes, CASE WHEN day = current_date THEN votes_on_day ELSE 0 END AS today
+        SELECT votes + checks AS votes, CASE WHEN day = current_date THEN votes_on_day ELSE 0 END AS today
         FROM annotation_progress WHERE member_id = %(member)s AND question_id = %(question)s
         """,
         member=member.pk, question=question.pk,
@@ -329,7 +378,7 @@ def settled_share(question: Question) -> float | None:
     key = f"settled:{question.pk}"
     share: float | None = cache.get(key)
     if share is None:
-        row = _the(
+        row = sql.the(
             """
             SELECT count(*) AS tasks, count(*) FILTER (WHERE state IN ('agreed', 'disputed', 'adjudicated')) AS settled
             FROM annotation_task WHERE question_id = %(question)s AND state <> 'retired'
@@ -341,115 +390,67 @@ def settled_share(question: Question) -> float | None:
     return None if share < 0 else share
 
 
-# ---------------------------------------------------------------- the adjudicator
-@transaction.atomic
-def next_dispute(member: Membership, question: Question) -> Dispute | None:
-    """The dispute that the member holds, else the oldest one that they may rule on, now held by them. None: none waits.
-
-    Nobody rules on a task they voted on. Raises Forbidden for annotators.
-    """
-    _require_adjudicator(member)
-    # Serialises one person's tabs; disputes of different people meet only in SKIP LOCKED.
-    _lock_progress(member.pk, question.pk)
-    _rows(_LAPSE_RULINGS, question=question.pk)
-    held = _one(_HELD_DISPUTE, member=member.pk, question=question.pk) or _lease_dispute(member, question)
-    if held is None:
-        return None
-    _rows(_SEEN_VOTES, member=member.pk, token=held["token"], blind=member.role != Role.RESEARCHER)
-    return _dispute(member, held["token"])
-
-
-@transaction.atomic
-def rule_blind(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[str] = ()) -> Dispute:
-    """Record the ruling made before the votes were seen, and open them. A second blind ruling changes nothing: the first stays.
-
-    Raises Missing (no_lease), Conflict (settled, lease_expired), Invalid.
-    """
-    held = _hold_dispute(member, token, choice)
-    _check_answer(held, choice, tags)
-    _rows(
-        """
-        INSERT INTO annotation_adjudication
-            (task_id, question_id, member_id, round, guideline_id, token, blind_choice_id, blind_tags, blind_at, tags, reason, note, blind)
-        VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s,
-                %(choice)s, %(tags)s, clock_timestamp(), '{}', '', '', %(blind)s)
-        ON CONFLICT (task_id, round, member_id) DO NOTHING RETURNING id
-        """,
-        task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"],
-        token=token, choice=held["choice_id"], tags=sorted(set(tags)), blind=member.role != Role.RESEARCHER,
-    )  # fmt: skip
-    return _dispute(member, token)
-
-
-@transaction.atomic
-def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[str] = (), reason: str, note: str = "") -> None:
-    """The ruling: it becomes the ground truth. The same token again changes nothing.
-
-    Raises Invalid (choice, tags, reason, note), Conflict (blind_first, settled, lease_expired), Missing (no_lease).
-    """
-    if reason not in RulingReason.values:
-        raise Invalid("Say why the votes differed.", fields={"reason": f"One of: {', '.join(RulingReason.values)}."})
-    if len(note) > 2000:
-        raise Invalid("A note has at most 2,000 characters.", fields={"note": f"{len(note):,} characters."})
-    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")  # a double click waits here for what came first
-    if Adjudication.objects.filter(token=token, member=member, choice__isnull=False).exists():
-        return
-    held = _hold_dispute(member, token, choice)
-    _check_answer(held, choice, tags)
-    if held["blind_ruling"] and held["adjudication_id"] is None:
-        raise Conflict("Rule blind first; then the votes open.", code="blind_first")
-    _rows(
-        _RULE, task=held["task_id"], question=held["question_id"], member=member.pk, round=held["round"], guideline=held["guideline_id"],
-        token=token, choice=held["choice_id"], tags=sorted(set(tags)), reason=reason, note=note, blind=member.role != Role.RESEARCHER,
-        lease=held["lease_id"],
-    )  # fmt: skip
-    _set_truth(
-        held["task_id"], choice=held["choice_id"], tags=sorted(set(tags)), unsettled=False, source=Source.ADJUDICATED,
-        member=member.pk, guideline=held["guideline_id"],
-    )  # fmt: skip
-
-
-@transaction.atomic
-def give_back(member: Membership, token: uuid.UUID) -> None:
-    """Return a dispute to the queue. A blind ruling already made stays on record. Unknown or used tokens change nothing."""
-    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")
-    _rows(
-        "DELETE FROM annotation_lease WHERE token = %(token)s AND member_id = %(member)s AND kind = 'ruling' RETURNING id",
-        token=token, member=member.pk,
-    )  # fmt: skip
-
-
-def dispute_counts(question: Question) -> tuple[int, int]:
-    """(disputes waiting, disputes ruled on) of a question."""
-    row = _the(
-        """
-        SELECT (SELECT count(*) FROM annotation_task WHERE question_id = %(question)s AND state = 'disputed') AS waiting,
-               (SELECT count(*) FROM annotation_task WHERE question_id = %(question)s AND state = 'adjudicated') AS ruled
-        """,
-        question=question.pk,
-    )
-    return row["waiting"], row["ruled"]
-
-
 # ---------------------------------------------------------------- holding and leasing
-def _top_up(member_id: int, question_id: int, progress: DictRow, *, voted: int = 0) -> list[Work]:
-    """Lease until the member holds AHEAD tasks, and note in their progress what that taught us."""
-    work = [Work(**row) for row in _rows(_HELD, member=member_id, question=question_id)]
-    seen, rescanned = progress["seen_until"], None
-    while len(work) < AHEAD:
-        found = _lease_one(member_id, question_id, seen)
-        if found["token"] is None and seen is not None and rescanned is None and _rescan_due(progress):
-            # Nothing from the mark on. Once in a while look from the beginning, in case anything was ever passed over.
-            seen, rescanned = None, progress["now"]
-            continue
-        seen = found.pop("seen_until")
-        del found["someone_late"]
-        if found["token"] is None:
+def _top_up(member_id: int, question_id: int, progress: DictRow, *, voted: int = 0) -> Hand:
+    """Hand out work until the member holds AHEAD tasks, as far as the gate lets them, and note what that taught us."""
+    gate = pass_gate(member_id, question_id)
+    marks, rescanned = _marks_of(progress), None
+    work = _held(member_id, question_id) if gate.stop is None else []
+    seen = 0
+    while gate.stop is None and len(work) < AHEAD:
+        open_to_sensitive = gate.room is None or seen < gate.room
+        exposed = _hand_out_check(member_id, question_id, gate, open_to_sensitive)
+        if exposed is not None:
+            work = _held(member_id, question_id)
+        elif gate.practice:
             break
-        work.append(Work(**found))
-    if voted or rescanned or seen != progress["seen_until"]:
-        _rows(_NOTE_PROGRESS, progress=progress["id"], voted=voted, seen=seen, rescanned=rescanned)
-    return work
+        else:
+            found, late = _lease_next(member_id, question_id, progress, marks, _kinds(gate.benign_share, open_to_sensitive))
+            rescanned = rescanned or late
+            if found is None:
+                break
+            exposed = found.pop("sensitive")
+            work.append(Work(**found))
+        seen += exposed
+    if gate.stop is not None:
+        _give_up(member_id, question_id)
+    if voted or rescanned or marks != _marks_of(progress):
+        sql.rows(_NOTE_PROGRESS, progress=progress["id"], voted=voted, rescanned=rescanned, seen=marks[True], benign=marks[False])
+    return Hand(work, gate.care.with_more(seen))
+
+
+def _hand_out_check(member_id: int, question_id: int, gate: Gate, open_to_sensitive: bool) -> bool | None:
+    """A known answer where practice comes first, or where the coin says so; whether it is sensitive, None when there is none."""
+    if gate.practice or random.random() < gate.check_share:  # noqa: S311 - nobody gains by guessing a coin
+        return checks.hand_out(member_id, question_id, practice=gate.practice, sensitive=open_to_sensitive)
+    return None
+
+
+def _give_up(member_id: int, question_id: int) -> None:
+    """Who is stopped holds nothing; a hold that lapsed still takes an answer that is on its way."""
+    sql.rows(_GIVE_UP, member=member_id, question=question_id)
+    sql.rows(_GIVE_UP_CHECKS, member=member_id, question=question_id)
+
+
+# Whether a task is sensitive -> how far the member is with tasks of that kind.
+Marks = dict[bool, datetime | None]
+
+
+def _marks_of(progress: Mapping[str, Any]) -> Marks:
+    return {True: progress["seen_until"], False: progress["benign_until"]}
+
+
+def _kinds(benign_share: float, open_to_sensitive: bool) -> list[bool]:
+    """Which kinds of task may be handed out, the one to look for first in front: benign ones with this probability."""
+    if not open_to_sensitive:
+        return [False]
+    return [False, True] if random.random() < benign_share else [True, False]  # noqa: S311
+
+
+def _held(member_id: int, question_id: int) -> list[Work]:
+    """What the member holds, in the order it was handed out: the one on screen, then the one after it."""
+    return [Work(**{name: value for name, value in row.items() if name != "leased_at"})
+            for row in sql.rows(_HELD, member=member_id, question=question_id)]  # fmt: skip
 
 
 def _rescan_due(progress: Mapping[str, Any]) -> bool:
@@ -457,48 +458,68 @@ def _rescan_due(progress: Mapping[str, Any]) -> bool:
     return last is None or progress["now"] - last > RESCAN_EVERY
 
 
-def _lease_one(member_id: int, question_id: int, seen_until: datetime | None) -> DictRow:
-    """Lease the next task for this member. The row's `token` is None when there is none; `seen_until` is their new mark."""
+def _lease_next(
+    member_id: int, question_id: int, progress: DictRow, marks: Marks, kinds: Sequence[bool]
+) -> tuple[DictRow | None, datetime | None]:
+    """Lease the next task for this member and move their marks; and when the queue was looked through from its beginning, if so."""
+    marked = any(marks.values())
+    found = _lease_one(member_id, question_id, marks, kinds)
+    if found["token"] is not None:
+        return found, None
+    if not marked or not _rescan_due(progress):
+        return None, None
+    # Nothing from the marks on. Once in a while look from the beginning, in case anything was ever passed over.
+    progress["rescanned_at"] = progress["now"]
+    marks.update(dict.fromkeys(marks))
+    found = _lease_one(member_id, question_id, marks, kinds)
+    return (found if found["token"] is not None else None), progress["now"]
+
+
+def _lease_one(member_id: int, question_id: int, marks: Marks, kinds: Sequence[bool]) -> DictRow:
+    """The same, from the marks on. The row's `token` is None when there is none."""
+    first, second = kinds[0], kinds[1] if len(kinds) > 1 else None
     arguments = {
-        "member": member_id, "question": question_id, "seen": seen_until or datetime.min.replace(tzinfo=UTC),
-        "token": uuid.uuid4(), "margin": SETTLING_IN,
+        "member": member_id, "question": question_id, "token": uuid.uuid4(), "margin": SETTLING_IN,
+        "first": first, "first_seen": marks[first] or _LONG_AGO,
+        "second": second, "second_seen": (marks[second] if second is not None else None) or _LONG_AGO,
     }  # fmt: skip
-    found = _the(_LEASE_ONE, **arguments)
+    found = sql.the(_LEASE_ONE, **arguments)
     if found["someone_late"]:
-        _rows(_LAPSE, question=question_id)
+        sql.rows(_LAPSE, question=question_id)
         if found["token"] is None:  # what was just freed may be what this member needs
-            found = _the(_LEASE_ONE, **arguments)
+            found = sql.the(_LEASE_ONE, **arguments)
+    marks[first] = found.pop("first_seen")
+    second_seen = found.pop("second_seen")
+    if second is not None and second_seen is not None:
+        marks[second] = second_seen
+    del found["someone_late"]
     return found
 
 
-def _lock_progress(member_id: int, question_id: int) -> DictRow:
-    """The member's Progress row, locked: their requests on one question go one after the other."""
+def lock_progress(member_id: int, question_id: int) -> DictRow:
+    """The member's Progress row and Sitting, locked: what they ask of one question goes one after the other, and they are one person."""
     arguments = {"member": member_id, "question": question_id}
-    found = _one(_LOCK_PROGRESS, **arguments)
+    found = sql.one(LOCK_PROGRESS, **arguments)
     if found is None:
-        _rows(
+        sql.rows(_SIT_DOWN, member=member_id)
+        sql.rows(
             """
             INSERT INTO annotation_progress (question_id, member_id, votes, votes_on_day) VALUES (%(question)s, %(member)s, 0, 0)
             ON CONFLICT (question_id, member_id) DO NOTHING RETURNING id
             """,
             **arguments,
         )
-        found = _the(_LOCK_PROGRESS, **arguments)
+        found = sql.the(LOCK_PROGRESS, **arguments)
     return found
 
 
 # ---------------------------------------------------------------- checks
 def _require_voter(member: Membership) -> None:
-    if not member.active or member.role not in (Role.ANNOTATOR, Role.ADJUDICATOR):
+    if not member.active or member.role not in VOTING:
         raise Forbidden("Only annotators and adjudicators vote: a researcher sees scores and other people's votes.")
 
 
-def _require_adjudicator(member: Membership) -> None:
-    if not member.active or member.role not in (Role.ADJUDICATOR, Role.RESEARCHER):
-        raise Forbidden("Only adjudicators and researchers rule on disputes.")
-
-
-def _check_answer(asked: Mapping[str, Any], choice: str, tags: Sequence[str]) -> None:
+def check_answer(asked: Mapping[str, Any], choice: str, tags: Sequence[str]) -> None:
     """Whether this choice with these tags is one that the question offers."""
     if asked["choice_id"] is None:
         raise Invalid(f"“{choice[:40]}” is not one of this question's choices.", fields={"choice": "Choose one of the choices shown."})
@@ -518,14 +539,14 @@ def _check_still_votable(held: DictRow) -> None:
     if held["state"] != TaskState.OPEN or held["round"] != held["task_round"]:
         raise Conflict("This task was settled or withdrawn while you held it. Your answer is not needed any more.", code="settled")
     if held["vote_count"] + held["lease_count"] - held["mine_live"] >= held["votes_required"]:
-        freed = _rows(_LAPSE_ON_TASK, task=held["task_id"])
+        freed = sql.rows(_LAPSE_ON_TASK, task=held["task_id"])
         if not freed:
             raise Conflict("Your hold on this task ran out, and others have answered it since.", code="lease_expired")
 
 
 def _receipt_of_earlier(member: Membership, token: uuid.UUID) -> Receipt:
     """The answer to a vote that is sent again."""
-    vote = _one(
+    vote = sql.one(
         """
         SELECT vote.id, vote.question_id, choice.value
         FROM annotation_vote AS vote JOIN annotation_choice AS choice ON choice.id = vote.choice_id
@@ -535,12 +556,12 @@ def _receipt_of_earlier(member: Membership, token: uuid.UUID) -> Receipt:
     )  # fmt: skip
     if vote is None:
         raise _no_lease(member, token)
-    progress = _lock_progress(member.pk, vote["question_id"])
-    return Receipt(vote["id"], vote["value"], _top_up(member.pk, vote["question_id"], progress))
+    work, care = _top_up(member.pk, vote["question_id"], lock_progress(member.pk, vote["question_id"]))
+    return Receipt(vote["id"], vote["value"], work, care)
 
 
 def _no_lease(member: Membership, token: uuid.UUID) -> Conflict | Missing:
-    answered = _one(
+    answered = sql.one(
         """
         SELECT id FROM annotation_vote WHERE token = %(token)s AND member_id = %(member)s
         UNION ALL SELECT id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s
@@ -553,15 +574,15 @@ def _no_lease(member: Membership, token: uuid.UUID) -> Conflict | Missing:
 
 
 # ---------------------------------------------------------------- settling
-def _settle(task_id: int) -> None:
+def settle(task_id: int) -> None:
     """Resolve a complete set of votes, under the task's lock and in the transaction of the vote that completed or changed it."""
-    votes = _rows(_BALLOTS, task=task_id)
+    votes = sql.rows(_BALLOTS, task=task_id)
     policy: Policy = votes[0]["policy"]
     agreed = resolve(policy, [Ballot(vote["value"], frozenset(vote["tags"])) for vote in votes])
     if agreed is None:
-        _rows(_DISPUTED, task=task_id)
+        sql.rows(_DISPUTED, task=task_id)
         return
-    _set_truth(task_id, member=votes[-1]["member_id"], **_truth_of(agreed, votes))
+    set_truth(task_id, member=votes[-1]["member_id"], **_truth_of(agreed, votes))
 
 
 def _truth_of(agreed: Agreed, votes: Sequence[DictRow]) -> dict[str, Any]:
@@ -576,126 +597,94 @@ def _truth_of(agreed: Agreed, votes: Sequence[DictRow]) -> dict[str, Any]:
     }
 
 
-def _set_truth(task_id: int, **truth: Any) -> None:
+def set_truth(task_id: int, **truth: Any) -> None:
     """Make this the task's ground truth, and the task agreed, or adjudicated where an adjudicator says so."""
     state = TaskState.ADJUDICATED if truth["source"] == Source.ADJUDICATED else TaskState.AGREED
-    _rows(_SET_TRUTH, task=task_id, state=state.value, **{**truth, "source": truth["source"].value})
+    sql.rows(_SET_TRUTH, task=task_id, state=state.value, **{**truth, "source": truth["source"].value})
 
 
-def _quarantine(item_id: int) -> None:
-    """Take an item out of everyone's sight: no task of it is open or held any more."""
-    tasks = [row["id"] for row in _rows("SELECT id FROM annotation_task WHERE item_id = %(item)s ORDER BY id FOR UPDATE", item=item_id)]
-    for task in tasks:
-        _drop_leases(task)
-    _rows(
+def quarantine(item_id: int) -> None:
+    """Take an item out of everyone's sight, and with a picture every item that shows it, in every project.
+
+    No task of them is open or held any more, and the picture is sealed.
+    """
+    items = [row["id"] for row in sql.rows(_SAME_PICTURE, item=item_id)]
+    tasks = [
+        row["id"] for row in sql.rows("SELECT id FROM annotation_task WHERE item_id = ANY(%(items)s) ORDER BY id FOR UPDATE", items=items)
+    ]
+    lapse_leases(tasks)
+    sql.rows(
         "UPDATE annotation_task SET state = 'retired' WHERE id = ANY(%(tasks)s) AND state IN ('open', 'disputed') RETURNING id", tasks=tasks
     )
-    _rows("UPDATE annotation_item SET quarantined = true WHERE id = %(item)s RETURNING id", item=item_id)
+    sql.rows("UPDATE annotation_item SET quarantined = true WHERE id = ANY(%(items)s) RETURNING id", items=items)
+    sql.rows(_SEAL, items=items)
 
 
-def _drop_leases(task_id: int) -> None:
-    """Let every lease on a locked task lapse, rulings too."""
-    _rows("UPDATE annotation_lease SET lapsed = true WHERE task_id = %(task)s AND NOT lapsed RETURNING id", task=task_id)
-    _rows("UPDATE annotation_task SET lease_count = 0 WHERE id = %(task)s RETURNING id", task=task_id)
-
-
-# ---------------------------------------------------------------- disputes
-def _lease_dispute(member: Membership, question: Question) -> DictRow | None:
-    """Lease the oldest dispute that nobody holds. One that somebody took between the look and the lock comes without a token."""
-    while True:
-        found = _one(_LEASE_DISPUTE, member=member.pk, question=question.pk, token=uuid.uuid4())
-        if found is None or found["token"] is not None:
-            return found
-
-
-def _hold_dispute(member: Membership, token: uuid.UUID, choice: str) -> DictRow:
-    """The dispute that this token holds, its task locked, with what a ruling of `choice` needs to know."""
-    _require_adjudicator(member)
-    _rows(_LOCK_HELD, token=token, member=member.pk, kind="ruling")
-    held = _one(_READ_DISPUTE, token=token, member=member.pk, choice=choice)
-    if held is None:
-        raise Missing("You do not hold this dispute any more. It went back to the queue.", code="no_lease")
-    if held["state"] != TaskState.DISPUTED or held["round"] != held["task_round"]:
-        raise Conflict("This dispute was settled while you held it.", code="settled")
-    if held["voted"]:
-        raise Forbidden("You voted on this task: someone else rules on it.")
-    if held["lapsed"] and not _one(_REVIVE_RULING, lease=held["lease_id"], task=held["task_id"]):
-        raise Conflict("Your hold on this dispute ran out, and someone else has it now.", code="lease_expired")
-    return held
-
-
-def _dispute(member: Membership, token: uuid.UUID) -> Dispute:
-    row = _the(_DISPUTE, token=token, member=member.pk)
-    open_votes = row.pop("blind_ruling") is False or row["blind_at"] is not None
-    votes = None
-    if open_votes:
-        cast = _rows(_DISPUTE_VOTES, task=row["task_id"])
-        votes = [AnonymousVote(letter=letter(place), **vote) for place, vote in enumerate(cast)]
-    return Dispute(**row, votes=votes)
-
-
-def letter(place: int) -> str:
-    """A to Z, then A2 to Z2 and so on."""
-    turn, letter = divmod(place, 26)
-    return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
+def lapse_leases(task_ids: Sequence[int]) -> None:
+    """Let every lease on these locked tasks lapse, rulings too."""
+    sql.rows("UPDATE annotation_lease SET lapsed = true WHERE task_id = ANY(%(tasks)s) AND NOT lapsed RETURNING id", tasks=list(task_ids))
+    sql.rows("UPDATE annotation_task SET lease_count = 0 WHERE id = ANY(%(tasks)s) AND lease_count > 0 RETURNING id", tasks=list(task_ids))
 
 
 # ---------------------------------------------------------------- SQL
-def _rows(sql: str, **parameters: Any) -> list[DictRow]:
-    """Run one statement on Django's connection, prepared: planning the lease anew each time would cost more than running it."""
-    connection.ensure_connection()
-    raw: psycopg.Connection[Any] = connection.connection
-    with psycopg.Cursor(raw, row_factory=dict_row) as cursor:
-        return cursor.execute(sql, parameters, prepare=True).fetchall()
-
-
-def _one(sql: str, **parameters: Any) -> DictRow | None:
-    rows = _rows(sql, **parameters)
-    return rows[0] if rows else None
-
-
-def _the(sql: str, **parameters: Any) -> DictRow:
-    """The one row of a statement that always has one."""
-    (row,) = _rows(sql, **parameters)
-    return row
-
-
-# What a member sees of a task or a dispute they hold.
-_WORK = """
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+# What a member sees of a task, a check or a dispute they hold.
+WORK = """
     task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at, guideline.version AS guideline_version,
-    CASE WHEN question.shows_origin THEN origin.text END AS origin_text
+    CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
+    item.kind = 'image' AND question.sensitive AS covered, media.width, media.height
 """
-_WORK_JOINS = """
+WORK_JOINS = """
     JOIN annotation_item AS item ON item.id = task.item_id
     JOIN annotation_question AS question ON question.id = task.question_id
     JOIN annotation_guideline AS guideline ON guideline.id = lease.guideline_id
     LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
+    LEFT JOIN annotation_media AS media ON media.hash = item.media_hash
 """
 
 _UNDER_GUIDELINE = """
+    WITH checked AS (
+        UPDATE annotation_check SET guideline_id = %(guideline)s
+        WHERE member_id = %(member)s AND question_id = %(question)s AND answered_at IS NULL AND guideline_id <> %(guideline)s
+    )
     UPDATE annotation_lease SET guideline_id = %(guideline)s
     WHERE member_id = %(member)s AND question_id = %(question)s AND NOT lapsed AND expires_at > now() AND guideline_id <> %(guideline)s
     RETURNING id
 """
 
-# In the order they were leased: the one on screen, then the one after it.
 _HELD = f"""
-    SELECT {_WORK} FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id {_WORK_JOINS}
+    SELECT {WORK}, false AS practice, lease.leased_at
+    FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id {WORK_JOINS}
     WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.kind = 'vote'
       AND NOT lease.lapsed AND lease.expires_at > now()
-    ORDER BY lease.leased_at, lease.id
+    UNION ALL
+    SELECT {WORK}, lease.practice, lease.leased_at
+    FROM annotation_check AS lease JOIN annotation_knownanswer AS known ON known.id = lease.known_id
+    JOIN annotation_task AS task ON task.id = known.task_id {WORK_JOINS}
+    WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.answered_at IS NULL
+      AND lease.expires_at > now() AND NOT item.quarantined
+    ORDER BY leased_at
 """  # noqa: S608 - our own words
+_HELD_COUNT = """
+    SELECT (SELECT count(*) FROM annotation_lease AS lease
+            WHERE lease.member_id = %(member)s AND NOT lease.lapsed AND lease.expires_at > now())
+         + (SELECT count(*) FROM annotation_check AS mine
+            WHERE mine.member_id = %(member)s AND mine.answered_at IS NULL AND mine.expires_at > now())
+         + (SELECT count(*) FROM annotation_repeat AS mine
+            WHERE mine.member_id = %(member)s AND mine.ruled_at IS NULL AND mine.expires_at > now()) AS held
+"""
 
-# Of a question on offer, with something to show, open, with a free slot, and not yet dealt with by this member. Whoever
+# With something to show, open, with a free slot, and not yet dealt with by this member. Whoever
 # ruled on it or has seen its votes is barred in every round.
 _FREE_FOR_MEMBER = """
     task.question_id = %(question)s AND task.state = 'open' AND task.vote_count < task.votes_required - task.lease_count
-    AND (SELECT question.active FROM annotation_question AS question WHERE question.id = %(question)s)
     AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
     AND EXISTS (SELECT FROM annotation_item AS item
                 WHERE item.id = task.item_id AND NOT item.quarantined AND (item.kind = 'text' OR item.media_hash IS NOT NULL))
     AND NOT EXISTS (SELECT FROM annotation_vote AS vote
                     WHERE vote.task_id = task.id AND vote.round = task.round AND vote.member_id = %(member)s)
+    AND NOT EXISTS (SELECT FROM annotation_voidedvote AS voided
+                    WHERE voided.task_id = task.id AND voided.round = task.round AND voided.member_id = %(member)s)
     AND NOT EXISTS (SELECT FROM annotation_lease AS mine
                     WHERE mine.task_id = task.id AND mine.member_id = %(member)s AND NOT mine.lapsed)
     AND NOT EXISTS (SELECT FROM annotation_abstention AS abstention
@@ -704,20 +693,31 @@ _FREE_FOR_MEMBER = """
                     WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
 """
 
-# One statement: find, lock, count and lease. `fresh` is only looked at when nothing is started (a one-time filter).
-_LEASE_ONE = f"""
-    WITH started AS MATERIALIZED (
+
+def _two_ends(kind: str, *, unless: str = "") -> str:
+    """The next started task of one kind, else the next fresh one. `unless` names what makes both searches needless."""
+    needless = f"NOT EXISTS (SELECT FROM {unless}) AND" if unless else ""
+    return f"""
+    {kind}_started AS MATERIALIZED (
         SELECT task.id, task.queued_at FROM annotation_task AS task
-        WHERE {_FREE_FOR_MEMBER} AND task.queued_at IS NOT NULL AND task.queued_at >= %(seen)s
+        WHERE {needless} {_FREE_FOR_MEMBER} AND task.sensitive = %({kind})s AND task.queued_at >= %({kind}_seen)s
         ORDER BY task.queued_at, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
-    ), fresh AS MATERIALIZED (
+    ), {kind}_fresh AS MATERIALIZED (
         SELECT task.id FROM annotation_task AS task
-        WHERE NOT EXISTS (SELECT FROM started) AND {_FREE_FOR_MEMBER} AND task.queued_at IS NULL
+        WHERE {needless} NOT EXISTS (SELECT FROM {kind}_started)
+          AND {_FREE_FOR_MEMBER} AND task.sensitive = %({kind})s AND task.queued_at IS NULL
         ORDER BY task.rank, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
-    ), task AS (
+    ), {kind}_found AS MATERIALIZED (SELECT id FROM {kind}_started UNION ALL SELECT id FROM {kind}_fresh)
+    """  # noqa: S608 - our own words
+
+
+# One statement: find, lock, count and lease. What is not needed is not looked at (one-time filters): the fresh when something is
+# started, the second kind when the first has something.
+_LEASE_ONE = f"""
+    WITH {_two_ends("first")}, {_two_ends("second", unless="first_found")}, task AS (
         UPDATE annotation_task AS chosen SET lease_count = chosen.lease_count + 1
-        WHERE chosen.id = coalesce((SELECT id FROM started), (SELECT id FROM fresh))
-        RETURNING chosen.id, chosen.item_id, chosen.question_id, chosen.round
+        WHERE chosen.id = coalesce((SELECT id FROM first_found), (SELECT id FROM second_found))
+        RETURNING chosen.id, chosen.item_id, chosen.question_id, chosen.round, chosen.sensitive
     ), lease AS (
         INSERT INTO annotation_lease (task_id, question_id, member_id, kind, round, guideline_id, token, leased_at, expires_at, lapsed)
         SELECT task.id, task.question_id, %(member)s, 'vote', task.round, guideline.id, %(token)s, clock_timestamp(),
@@ -728,14 +728,21 @@ _LEASE_ONE = f"""
             SELECT id FROM annotation_guideline WHERE question_id = task.question_id ORDER BY version DESC LIMIT 1
         ) AS guideline ON true
         RETURNING task_id, token, guideline_id, expires_at
+    ), exposed AS (
+        INSERT INTO annotation_exposure (member_id, task_id, at)
+        SELECT %(member)s, task.id, clock_timestamp() FROM task WHERE task.sensitive
     )
     SELECT work.*,
-           least(coalesce((SELECT queued_at FROM started), 'infinity'), statement_timestamp() - %(margin)s) AS seen_until,
+           least(coalesce((SELECT queued_at FROM first_started), 'infinity'), statement_timestamp() - %(margin)s) AS first_seen,
+           CASE WHEN NOT EXISTS (SELECT FROM first_found) THEN
+               least(coalesce((SELECT queued_at FROM second_started), 'infinity'), statement_timestamp() - %(margin)s) END AS second_seen,
            EXISTS (
                SELECT FROM annotation_lease AS late
                WHERE late.question_id = %(question)s AND late.kind = 'vote' AND NOT late.lapsed AND late.expires_at <= now()
            ) AS someone_late
-    FROM (SELECT) AS always LEFT JOIN (SELECT {_WORK} FROM lease JOIN task ON task.id = lease.task_id {_WORK_JOINS}) AS work ON true
+    FROM (SELECT) AS always LEFT JOIN (
+        SELECT {WORK}, false AS practice, task.sensitive FROM lease JOIN task ON task.id = lease.task_id {WORK_JOINS}
+    ) AS work ON true
 """  # noqa: S608 - our own words
 
 # Leases that ran out give their slots back. A started task comes up anew; a fresh one never left its place.
@@ -765,24 +772,54 @@ _LAPSE_ON_TASK = """
     FROM (SELECT task_id, count(*) AS slots FROM gone GROUP BY task_id) AS freed WHERE task.id = freed.task_id RETURNING task.id
 """
 
-_LOCK_PROGRESS = """
-    SELECT id, seen_until, rescanned_at, now() AS now FROM annotation_progress
-    WHERE member_id = %(member)s AND question_id = %(question)s FOR UPDATE
+# Whoever is stopped: what others work on at this moment is skipped, and runs out by itself.
+_GIVE_UP = """
+    WITH held AS MATERIALIZED (
+        SELECT task.id FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id
+        WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.kind = 'vote' AND NOT lease.lapsed
+        ORDER BY task.id FOR UPDATE OF task SKIP LOCKED
+    ), gone AS (
+        UPDATE annotation_lease AS lease SET lapsed = true FROM held
+        WHERE lease.task_id = held.id AND lease.member_id = %(member)s AND lease.kind = 'vote' AND NOT lease.lapsed RETURNING lease.task_id
+    )
+    UPDATE annotation_task AS task SET
+        lease_count = task.lease_count - 1, queued_at = CASE WHEN task.queued_at IS NOT NULL THEN clock_timestamp() END
+    FROM gone WHERE task.id = gone.task_id RETURNING task.id
 """
+_GIVE_UP_CHECKS = """
+    UPDATE annotation_check SET expires_at = now()
+    WHERE member_id = %(member)s AND question_id = %(question)s AND answered_at IS NULL AND expires_at > now() RETURNING id
+"""
+
+_SIT_DOWN = """
+    INSERT INTO annotation_sitting (user_id, since, last)
+    SELECT user_id, now(), now() FROM annotation_membership WHERE id = %(member)s AND user_id IS NOT NULL
+    ON CONFLICT (user_id) DO NOTHING RETURNING user_id
+"""
+# A member's Progress with its person's Sitting: both are locked, in this order.
+_PERSON = """
+    annotation_progress AS progress
+    JOIN annotation_membership AS member ON member.id = progress.member_id
+    JOIN annotation_sitting AS sitting ON sitting.user_id = member.user_id
+"""
+_PROGRESS = "progress.id, progress.seen_until, progress.benign_until, progress.rescanned_at, now() AS now"
+LOCK_PROGRESS = f"""
+    SELECT {_PROGRESS} FROM {_PERSON}
+    WHERE progress.member_id = %(member)s AND progress.question_id = %(question)s FOR UPDATE OF progress, sitting
+"""  # noqa: S608 - our own words
 _LOCK_ALL_PROGRESS = """
     SELECT id FROM annotation_progress
     WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) ORDER BY id FOR UPDATE
 """
 # Both locks in their order: the inner query is run, and its row locked, before the outer row is.
-_LOCK_HELD = """
+LOCK_HELD = f"""
     WITH progress AS MATERIALIZED (
-        SELECT progress.id, progress.seen_until, progress.rescanned_at, now() AS now, lease.task_id
-        FROM annotation_lease AS lease
-        JOIN annotation_progress AS progress ON progress.member_id = lease.member_id AND progress.question_id = lease.question_id
-        WHERE lease.token = %(token)s AND lease.member_id = %(member)s AND lease.kind = %(kind)s FOR UPDATE OF progress
+        SELECT {_PROGRESS}, lease.task_id
+        FROM {_PERSON} JOIN annotation_lease AS lease ON lease.member_id = progress.member_id AND lease.question_id = progress.question_id
+        WHERE lease.token = %(token)s AND lease.member_id = %(member)s AND lease.kind = %(kind)s FOR UPDATE OF progress, sitting
     )
     SELECT progress.* FROM progress JOIN annotation_task AS task ON task.id = progress.task_id FOR UPDATE OF task
-"""
+"""  # noqa: S608 - our own words
 # Read after the locks are held, so that nothing here is from before another's commit.
 _READ_HELD = """
     SELECT lease.round, lease.guideline_id, task.id AS task_id, task.question_id, task.state, task.round AS task_round,
@@ -799,6 +836,12 @@ _READ_HELD = """
     JOIN annotation_task AS task ON task.id = lease.task_id
     LEFT JOIN annotation_choice AS choice ON choice.question_id = task.question_id AND choice.value = %(choice)s
     WHERE lease.token = %(token)s AND lease.member_id = %(member)s
+"""
+
+_READ_CHOICE = """
+    SELECT choice.id AS choice_id, choice.tag_use,
+           ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = %(question)s ORDER BY position) AS allowed_tags
+    FROM (SELECT) AS always LEFT JOIN annotation_choice AS choice ON choice.question_id = %(question)s AND choice.value = %(choice)s
 """
 
 # Every lease this member has on the task goes, lapsed ones too; the slots that live ones held are counted back.
@@ -840,9 +883,21 @@ _RELEASE = """
         queued_at = CASE WHEN task.queued_at IS NOT NULL THEN clock_timestamp() END
     FROM gone WHERE task.id = gone.task_id RETURNING task.id
 """
+_RELEASE_CHECKS = """
+    DELETE FROM annotation_check
+    WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) AND answered_at IS NULL
+      AND expires_at > now() RETURNING id
+"""
+_RELEASE_REPEATS = """
+    UPDATE annotation_repeat SET expires_at = now()
+    WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) AND ruled_at IS NULL
+      AND expires_at > now() RETURNING id
+"""
 _NOTE_PROGRESS = """
     UPDATE annotation_progress SET
-        seen_until = %(seen)s, rescanned_at = coalesce(%(rescanned)s::timestamptz, rescanned_at), votes = votes + %(voted)s,
+        seen_until = %(seen)s, benign_until = %(benign)s,
+        rescanned_at = coalesce(%(rescanned)s::timestamptz, rescanned_at),
+        votes = votes + %(voted)s,
         votes_on_day = CASE WHEN day = current_date THEN votes_on_day ELSE 0 END + %(voted)s, day = current_date
     WHERE id = %(progress)s RETURNING id
 """
@@ -855,10 +910,20 @@ _BALLOTS = """
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
     WHERE task.id = %(task)s ORDER BY vote.id
 """
+_SAME_PICTURE = """
+    SELECT item.id FROM annotation_item AS item WHERE item.id = %(item)s
+    UNION
+    SELECT same.id FROM annotation_item AS item JOIN annotation_item AS same ON same.media_hash = item.media_hash WHERE item.id = %(item)s
+    ORDER BY id
+"""
+_SEAL = """
+    UPDATE annotation_media SET sealed_at = coalesce(sealed_at, now())
+    WHERE hash IN (SELECT media_hash FROM annotation_item WHERE id = ANY(%(items)s)) RETURNING hash
+"""
 _DISPUTED = """
     UPDATE annotation_task SET state = 'disputed', settled_at = coalesce(settled_at, clock_timestamp()) WHERE id = %(task)s RETURNING id
 """
-_SUPERSEDE_TRUTH = """
+SUPERSEDE_TRUTH = """
     UPDATE annotation_groundtruth SET superseded_at = clock_timestamp() WHERE task_id = %(task)s AND superseded_at IS NULL RETURNING id
 """
 _SET_TRUTH = """
@@ -912,6 +977,16 @@ _LAST_ANSWERS = f"""
             FROM annotation_abstention
             WHERE member_id = mine.member_id AND question_id = mine.question_id
             ORDER BY created_at DESC LIMIT %(limit)s
+        ) UNION ALL (
+            SELECT CASE WHEN own.choice_id IS NULL THEN 'abstention' ELSE 'vote' END, own.number, known.task_id,
+                   coalesce(choice.value, ''), coalesce(choice.label, own.abstained), own.tags, own.comment, own.answered_at,
+                   own.choice_id IS NOT NULL AND own.answered_at > clock_timestamp() - %(check_window)s::interval
+            FROM annotation_check AS own
+            JOIN annotation_knownanswer AS known ON known.id = own.known_id
+            LEFT JOIN annotation_choice AS choice ON choice.id = own.choice_id
+            WHERE own.member_id = mine.member_id AND own.question_id = mine.question_id AND own.answered_at IS NOT NULL
+              AND NOT own.practice
+            ORDER BY own.answered_at DESC LIMIT %(limit)s
         )
     ) AS answer ON true
     JOIN annotation_task AS task ON task.id = answer.task_id
@@ -920,17 +995,29 @@ _LAST_ANSWERS = f"""
     WHERE mine.member_id = %(member)s AND (%(question)s::bigint IS NULL OR mine.question_id = %(question)s)
     ORDER BY answer.at DESC LIMIT %(limit)s
 """  # noqa: S608 - our own words
-_OWN_VOTE = """
-    SELECT vote.id AS vote_id, vote.task_id, item.id AS item_id, item.kind, item.text, choice.value AS choice, vote.tags, vote.comment,
-           CASE WHEN question.shows_origin THEN origin.text END AS origin_text
-    FROM annotation_vote AS vote
-    JOIN annotation_task AS task ON task.id = vote.task_id
+_OWN_ITEM = """
+    item.id AS item_id, item.kind, item.text, choice.value AS choice, own.tags, own.comment,
+    CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
+    item.kind = 'image' AND question.sensitive AS covered, media.width, media.height
+"""
+_OWN_ITEM_JOINS = """
     JOIN annotation_item AS item ON item.id = task.item_id AND NOT item.quarantined
     JOIN annotation_question AS question ON question.id = task.question_id
-    JOIN annotation_choice AS choice ON choice.id = vote.choice_id
+    JOIN annotation_choice AS choice ON choice.id = own.choice_id
     LEFT JOIN annotation_item AS origin ON origin.id = item.origin_id AND NOT origin.quarantined
-    WHERE vote.id = %(vote)s AND vote.member_id = %(member)s
+    LEFT JOIN annotation_media AS media ON media.hash = item.media_hash
 """
+_OWN_VOTE = f"""
+    SELECT own.id AS vote_id, task.id AS task_id, {_OWN_ITEM}
+    FROM annotation_vote AS own JOIN annotation_task AS task ON task.id = own.task_id {_OWN_ITEM_JOINS}
+    WHERE own.id = %(vote)s AND own.member_id = %(member)s
+    UNION ALL
+    SELECT own.number, task.id, {_OWN_ITEM}
+    FROM annotation_check AS own JOIN annotation_knownanswer AS known ON known.id = own.known_id
+    JOIN annotation_task AS task ON task.id = known.task_id {_OWN_ITEM_JOINS}
+    WHERE own.number = %(vote)s AND own.member_id = %(member)s AND NOT own.practice
+"""  # noqa: S608 - our own words
+_OWN_CHECK = f"{checks.READ} WHERE mine.number = %(number)s AND mine.member_id = %(member)s AND mine.choice_id IS NOT NULL"
 _HAS_SEEN = """
     SELECT task.item_id FROM annotation_task AS task
     WHERE task.id = %(task)s AND (
@@ -938,96 +1025,7 @@ _HAS_SEEN = """
         OR EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
         OR EXISTS (SELECT FROM annotation_abstention AS given WHERE given.task_id = task.id AND given.member_id = %(member)s)
         OR EXISTS (SELECT FROM annotation_adjudication AS ruling WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
+        OR EXISTS (SELECT FROM annotation_knownanswer AS known JOIN annotation_check AS mine ON mine.known_id = known.id
+                   WHERE known.task_id = task.id AND mine.member_id = %(member)s)
     )
-"""
-
-_LAPSE_RULINGS = """
-    UPDATE annotation_lease SET lapsed = true
-    WHERE question_id = %(question)s AND kind = 'ruling' AND NOT lapsed AND expires_at <= now() RETURNING id
-"""
-_HELD_DISPUTE = """
-    SELECT lease.token FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id AND task.state = 'disputed'
-    WHERE lease.member_id = %(member)s AND lease.question_id = %(question)s AND lease.kind = 'ruling' AND NOT lease.lapsed
-    ORDER BY lease.leased_at LIMIT 1
-"""
-_LEASE_DISPUTE = """
-    WITH dispute AS MATERIALIZED (
-        SELECT task.id, task.question_id, task.round FROM annotation_task AS task
-        WHERE task.question_id = %(question)s AND task.state = 'disputed'
-          AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
-          AND NOT EXISTS (SELECT FROM annotation_lease AS lease
-                          WHERE lease.task_id = task.id AND lease.kind = 'ruling' AND NOT lease.lapsed)
-          AND NOT EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
-        ORDER BY task.settled_at, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
-    ), lease AS (
-        INSERT INTO annotation_lease (task_id, question_id, member_id, kind, round, guideline_id, token, leased_at, expires_at, lapsed)
-        SELECT dispute.id, dispute.question_id, %(member)s, 'ruling', dispute.round, guideline.id, %(token)s, clock_timestamp(),
-               now() + question.lease_minutes * interval '1 minute', false
-        FROM dispute
-        JOIN annotation_question AS question ON question.id = dispute.question_id
-        JOIN LATERAL (
-            SELECT id FROM annotation_guideline WHERE question_id = dispute.question_id ORDER BY version DESC LIMIT 1
-        ) AS guideline ON true
-        ON CONFLICT (task_id) WHERE kind = 'ruling' AND NOT lapsed DO NOTHING
-        RETURNING token
-    )
-    SELECT lease.token FROM dispute LEFT JOIN lease ON true
-"""
-_READ_DISPUTE = """
-    SELECT lease.id AS lease_id, lease.lapsed, lease.round, lease.guideline_id,
-           task.id AS task_id, task.question_id, task.state, task.round AS task_round,
-           question.blind_ruling, choice.id AS choice_id, choice.tag_use,
-           ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags,
-           (SELECT id FROM annotation_adjudication AS own
-            WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id,
-           EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = lease.member_id) AS voted
-    FROM annotation_lease AS lease
-    JOIN annotation_task AS task ON task.id = lease.task_id
-    JOIN annotation_question AS question ON question.id = task.question_id
-    LEFT JOIN annotation_choice AS choice ON choice.question_id = task.question_id AND choice.value = %(choice)s
-    WHERE lease.token = %(token)s AND lease.member_id = %(member)s AND lease.kind = 'ruling'
-"""
-_REVIVE_RULING = """
-    UPDATE annotation_lease SET lapsed = false, expires_at = now() + interval '5 minutes'
-    WHERE id = %(lease)s
-      AND NOT EXISTS (SELECT FROM annotation_lease AS other
-                      WHERE other.task_id = %(task)s AND other.kind = 'ruling' AND NOT other.lapsed)
-    RETURNING id
-"""
-# Where the votes open at once: that they were seen is on record, even when the dispute is given back.
-_SEEN_VOTES = """
-    INSERT INTO annotation_adjudication
-        (task_id, question_id, member_id, round, guideline_id, token, blind_tags, tags, reason, note, blind)
-    SELECT lease.task_id, lease.question_id, lease.member_id, lease.round, lease.guideline_id, lease.token, '{}', '{}', '', '', %(blind)s
-    FROM annotation_lease AS lease
-    JOIN annotation_question AS question ON question.id = lease.question_id AND NOT question.blind_ruling
-    WHERE lease.token = %(token)s AND lease.member_id = %(member)s
-    ON CONFLICT (task_id, round, member_id) DO NOTHING RETURNING id
-"""
-_RULE = """
-    WITH gone AS (DELETE FROM annotation_lease WHERE id = %(lease)s)
-    INSERT INTO annotation_adjudication
-        (task_id, question_id, member_id, round, guideline_id, token, blind_tags, choice_id, tags, reason, note, ruled_at, blind)
-    VALUES (%(task)s, %(question)s, %(member)s, %(round)s, %(guideline)s, %(token)s,
-            '{}', %(choice)s, %(tags)s, %(reason)s, %(note)s, clock_timestamp(), %(blind)s)
-    ON CONFLICT (task_id, round, member_id) DO UPDATE SET
-        guideline_id = excluded.guideline_id, token = excluded.token, choice_id = excluded.choice_id, tags = excluded.tags,
-        reason = excluded.reason, note = excluded.note, ruled_at = excluded.ruled_at
-    RETURNING id
-"""
-_DISPUTE = f"""
-    SELECT {_WORK}, task.vote_count, task.abstention_count, question.blind_ruling,
-           choice.value AS blind_choice, coalesce(own.blind_tags, '{{}}') AS blind_tags, own.blind_at
-    FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id {_WORK_JOINS}
-    LEFT JOIN annotation_adjudication AS own ON own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id
-    LEFT JOIN annotation_choice AS choice ON choice.id = own.blind_choice_id
-    WHERE lease.token = %(token)s AND lease.member_id = %(member)s
-"""  # noqa: S608 - our own words
-# An order that says nothing about who or when, and stays the same for one dispute.
-_DISPUTE_VOTES = """
-    SELECT choice.value AS choice, choice.label, vote.tags, vote.comment
-    FROM annotation_task AS task
-    JOIN annotation_vote AS vote ON vote.task_id = task.id AND vote.round = task.round
-    JOIN annotation_choice AS choice ON choice.id = vote.choice_id
-    WHERE task.id = %(task)s ORDER BY md5(vote.token::text)
 """

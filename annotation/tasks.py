@@ -9,10 +9,16 @@ from annotation.models import Question
 
 # An item's place among the fresh tasks: pseudo-random, the same for the same project seed anywhere. SQL over `item` and `seed`.
 RANK = "('x' || left(md5(%(seed)s::text || ':' || item.external_id), 15))::bit(60)::bigint"
+# Whether an item is hard to look at: as its metadata says, else as its question does. SQL over `item`.
+SENSITIVE = """
+    CASE WHEN lower(item.metadata ->> 'sensitive') IN ('true', 'yes', '1') THEN true
+         WHEN lower(item.metadata ->> 'sensitive') IN ('false', 'no', '0') THEN false
+         ELSE %(sensitive)s END
+"""
 _CREATE = f"""
-INSERT INTO annotation_task (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
-SELECT %(question)s, item.id, 1, 'open', %(votes)s, 0, 0, 0,
-       {RANK}
+INSERT INTO annotation_task
+    (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, sensitive, rank)
+SELECT %(question)s, item.id, 1, 'open', %(votes)s, 0, 0, 0, {SENSITIVE}, {RANK}
 FROM annotation_item AS item
 WHERE item.project_id = %(project)s AND item.kind = %(kind)s AND NOT item.quarantined
   AND (item.kind = 'text' OR item.media_hash IS NOT NULL)
@@ -37,6 +43,7 @@ def create_tasks(question: Question, item_ids: Iterable[int] | None = None) -> i
                 "kind": question.kind,
                 "votes": question.votes_required,
                 "seed": question.project.seed,
+                "sensitive": question.sensitive,
                 "items": None if item_ids is None else list(item_ids),
             },
         )

@@ -5,13 +5,13 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, queue
+from annotation import access, disputes, queue
 from annotation.api.fields import View
 from annotation.models import RulingReason
 from config.api import read
 
 
-class AnonymousVoteShape(serializers.Serializer[queue.AnonymousVote]):
+class AnonymousVoteShape(serializers.Serializer[disputes.AnonymousVote]):
     letter = serializers.CharField()
     choice = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the label of one
@@ -22,7 +22,7 @@ class AnonymousVoteShape(serializers.Serializer[queue.AnonymousVote]):
         ref_name = "AnonymousVote"
 
 
-class DisputeShape(serializers.Serializer[queue.Dispute]):
+class DisputeShape(serializers.Serializer[disputes.Dispute]):
     """A dispute that you hold. `votes` is null until you have ruled blind."""
 
     task_id = serializers.IntegerField()
@@ -88,14 +88,14 @@ class Disputes(View):
     def get(self, request: Request, project: str, question: str) -> Response:
         """How many disputes of a question wait, and how many are ruled on."""
         member = access.adjudicator(request.user, project)
-        waiting, ruled = queue.dispute_counts(access.question(member, question))
+        waiting, ruled = disputes.dispute_counts(access.question(member, question))
         return Response({"waiting": waiting, "ruled": ruled})
 
     @extend_schema(operation_id="dispute_lease", tags=["disputes"], request=None, responses=NextDisputeShape)
     def post(self, request: Request, project: str, question: str) -> Response:
         """The dispute that you hold, else the oldest that you may rule on, now held by you."""
         member = access.adjudicator(request.user, project)
-        return Response(NextDisputeShape({"dispute": queue.next_dispute(member, access.question(member, question))}).data)
+        return Response(NextDisputeShape({"dispute": disputes.next_dispute(member, access.question(member, question))}).data)
 
 
 class BlindRulings(View):
@@ -103,7 +103,7 @@ class BlindRulings(View):
     def post(self, request: Request, project: str) -> Response:
         """Your ruling before you see the votes. The answer opens them. A second one changes nothing."""
         member = access.adjudicator(request.user, project)
-        return Response(DisputeShape(queue.rule_blind(member, **read(BlindRulingShape, request))).data)
+        return Response(DisputeShape(disputes.rule_blind(member, **read(BlindRulingShape, request))).data)
 
 
 class Rulings(View):
@@ -111,7 +111,7 @@ class Rulings(View):
     def post(self, request: Request, project: str) -> Response:
         """The ruling: it becomes the ground truth. The same token again changes nothing."""
         member = access.adjudicator(request.user, project)
-        queue.rule(member, **read(RulingShape, request))
+        disputes.rule(member, **read(RulingShape, request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -120,5 +120,5 @@ class GiveBack(View):
     def post(self, request: Request, project: str) -> Response:
         """Return a dispute to the queue. A blind ruling already made stays on record."""
         member = access.adjudicator(request.user, project)
-        queue.give_back(member, **read(HeldDisputeShape, request))
+        disputes.give_back(member, **read(HeldDisputeShape, request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, queue
+from annotation import access, disputes, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
 from annotation.models import Adjudication, Membership, Question, Role, RulingReason, TagUse
@@ -17,10 +17,10 @@ from annotation.views.labelling import LONG_TEXT, check_texts, label_of, tags_fo
 
 
 @require_GET
-def disputes(request: HttpRequest, project: str) -> HttpResponse:
+def listing(request: HttpRequest, project: str) -> HttpResponse:
     """The questions of a project with how many disputes wait and are ruled on."""
     member = access.adjudicator(request.user, project)
-    rows = [(question, *queue.dispute_counts(question)) for question in member.project.questions.order_by("pk")]
+    rows = [(question, *disputes.dispute_counts(question)) for question in member.project.questions.order_by("pk")]
     first = next((question for question, waiting, _ in rows if waiting), None)
     researcher = member.role == Role.RESEARCHER
     layout = "shell.html" if researcher else "plain.html"
@@ -58,12 +58,12 @@ def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, s
     here = reverse("dispute", args=[member.project.slug, question.slug])
     tags = tags_for(question, choice, post.getlist("tag"))
     if action == "back":
-        queue.give_back(member, token)
+        disputes.give_back(member, token)
         return "Given back. It waits for an adjudicator again.", reverse("disputes", args=[member.project.slug])
     if action == "blind":
-        stands = queue.rule_blind(member, token, choice=choice, tags=tags).blind_choice
+        stands = disputes.rule_blind(member, token, choice=choice, tags=tags).blind_choice
         return ("" if stands == choice else f"You had already ruled blind elsewhere: {label_of(question, stands or '')}."), here
-    queue.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
+    disputes.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
     stands = Adjudication.objects.values_list("choice__value", flat=True).get(token=token, member=member)
     if stands != choice:  # the same hold, ruled on in another tab
         return f"You had already ruled on this one elsewhere: {label_of(question, stands or '')}.", here
@@ -75,8 +75,8 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
     guideline = question.guidelines.first()
     if guideline:
         queue.under_guideline(member, guideline)
-    held = queue.next_dispute(member, question)
-    waiting, ruled = queue.dispute_counts(question)
+    held = disputes.next_dispute(member, question)
+    waiting, ruled = disputes.dispute_counts(question)
     # What was chosen belongs to the dispute it was chosen for; a note is shown again either way, to be copied.
     post = request.POST
     same = bool(error and held and post.get("token") == str(held.token))
@@ -89,7 +89,7 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
         "member": member,
         "question": question,
         "dispute": held,
-        "letters": [queue.letter(place) for place in range(held.vote_count)] if held else [],
+        "letters": [disputes.letter(place) for place in range(held.vote_count)] if held else [],
         "open": bool(held and held.votes is not None),
         "long": bool(held and held.text and len(held.text) > LONG_TEXT),
         "choices": choices,
@@ -117,7 +117,7 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
     return render(request, "annotation/dispute.html", context, status=status)
 
 
-def _votes_with_labels(held: queue.Dispute | None, question: Question) -> list[dict[str, Any]]:
+def _votes_with_labels(held: disputes.Dispute | None, question: Question) -> list[dict[str, Any]]:
     labels = dict(question.tags.values_list("value", "label"))
     votes = (held.votes if held else None) or []
     return [

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotation import queue
+from annotation import disputes, questions, queue
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
 from annotation.imported import RaterVote, import_votes
 from annotation.models import Abstention, Adjudication, GroundTruth, Guideline, Item, Lease, Task, Vote
@@ -147,18 +147,18 @@ def test_a_researcher_does_not_vote(cast: Cast, toxicity: Question) -> None:
 
 def test_a_switched_off_question_hands_out_nothing(cast: Cast, toxicity: Question) -> None:
     make.make_tasks(toxicity, 1)
-    toxicity.active = False
+    questions.set_active(toxicity, False)
     assert queue.next_work(cast.alice, toxicity) == []
 
 
-def test_a_question_that_is_switched_off_hands_out_nothing_to_those_who_are_at_it(cast: Cast, toxicity: Question) -> None:
+def test_a_question_that_is_switched_off_takes_back_what_is_held_but_not_an_answer_on_its_way(cast: Cast, toxicity: Question) -> None:
     make.make_tasks(toxicity, 5)
     first, second = queue.next_work(cast.alice, toxicity)
-    Question.objects.update(active=False)
-    receipt = queue.cast_vote(cast.alice, first.token, choice="yes")
-    assert [held.token for held in receipt.work] == [second.token]
-    assert queue.abstain(cast.alice, second.token, "broken") == []
-    assert set(Task.objects.values_list("lease_count", flat=True)) == {0}
+    questions.set_active(toxicity, False)
+    assert queue.cast_vote(cast.alice, first.token, choice="yes").work == []
+    assert Task.objects.get(pk=second.task_id).lease_count == 0
+    assert queue.cast_vote(cast.alice, second.token, choice="yes").work == []
+    assert Task.objects.get(pk=second.task_id).vote_count == 1
 
 
 def test_a_question_without_a_guideline_hands_out_nothing(cast: Cast, toxicity: Question) -> None:
@@ -305,7 +305,7 @@ def test_a_quarantined_seed_is_shown_to_nobody(cast: Cast) -> None:
     receipt = vote(cast.alice, question, "yes")
     assert queue.own_vote(cast.alice, receipt.vote_id).origin_text is None
     vote(cast.dave, question, "no")
-    assert queue.next_dispute(cast.charlie, question).origin_text is None
+    assert disputes.next_dispute(cast.charlie, question).origin_text is None
 
 
 # ---------------------------------------------------------------- abstaining and flagging
@@ -407,7 +407,7 @@ def test_a_dispute_that_someone_holds_is_not_changed_under_them(cast: Cast, toxi
     vote(cast.alice, toxicity)
     vote(cast.dave, toxicity)
     last = vote(cast.erin, toxicity, "no")
-    assert queue.next_dispute(cast.charlie, toxicity) is not None
+    assert disputes.next_dispute(cast.charlie, toxicity) is not None
     with pytest.raises(Conflict, match="closed"):
         queue.revise_vote(cast.erin, last.vote_id, choice="yes")
 
@@ -443,28 +443,28 @@ def dispute(cast: Cast, toxicity: Question) -> Task:
 
 
 def test_the_votes_open_only_after_a_blind_ruling_and_both_rulings_are_kept(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
+    held = disputes.next_dispute(cast.charlie, toxicity)
     assert held.task_id == dispute.pk
     assert held.votes is None
     with pytest.raises(Conflict, match="blind"):
-        queue.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
-    opened = queue.rule_blind(cast.charlie, held.token, choice="no")
+        disputes.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
+    opened = disputes.rule_blind(cast.charlie, held.token, choice="no")
     assert sorted((shown.letter, shown.choice) for shown in opened.votes)[0][0] == "A"
     assert sorted(shown.choice for shown in opened.votes) == ["no", "yes", "yes"]
-    assert queue.next_dispute(cast.charlie, toxicity) == opened
-    queue.rule(cast.charlie, held.token, choice="yes", reason="guideline_gap", note="Say whether mild insults count.")
+    assert disputes.next_dispute(cast.charlie, toxicity) == opened
+    disputes.rule(cast.charlie, held.token, choice="yes", reason="guideline_gap", note="Say whether mild insults count.")
     ruling = Adjudication.objects.get()
     assert (ruling.blind_choice.value, ruling.choice.value, ruling.blind) == ("no", "yes", True)
     truth = GroundTruth.objects.get()
     assert (truth.source, truth.member, truth.choice.value, Task.objects.get().state) == ("adjudicated", cast.charlie, "yes", "adjudicated")
-    queue.rule(cast.charlie, held.token, choice="no", reason="ambiguous")  # sent again
+    disputes.rule(cast.charlie, held.token, choice="no", reason="ambiguous")  # sent again
     assert GroundTruth.objects.get().choice.value == "yes"
 
 
 def test_a_second_blind_ruling_does_not_replace_the_first(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    assert queue.rule_blind(cast.charlie, held.token, choice="yes").blind_choice == "no"
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    assert disputes.rule_blind(cast.charlie, held.token, choice="yes").blind_choice == "no"
     assert dispute.adjudications.count() == 1
 
 
@@ -472,87 +472,87 @@ def test_one_adjudicator_at_a_time_and_never_who_voted(cast: Cast, toxicity: Que
     second = make.make_member(cast.project, "frank", "adjudicator")
     voted = make.make_member(cast.project, "grace", "adjudicator")
     Vote.objects.filter(member=cast.alice).update(member=voted)
-    assert queue.next_dispute(voted, toxicity) is None
-    assert queue.next_dispute(cast.charlie, toxicity).task_id == dispute.pk
-    assert queue.next_dispute(second, toxicity) is None
+    assert disputes.next_dispute(voted, toxicity) is None
+    assert disputes.next_dispute(cast.charlie, toxicity).task_id == dispute.pk
+    assert disputes.next_dispute(second, toxicity) is None
     expire_leases()
-    assert queue.next_dispute(second, toxicity).task_id == dispute.pk
+    assert disputes.next_dispute(second, toxicity).task_id == dispute.pk
 
 
 def test_a_late_ruling_is_taken_while_nobody_else_holds_the_dispute(cast: Cast, toxicity: Question, dispute: Task) -> None:
     second = make.make_member(cast.project, "frank", "adjudicator")
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
     expire_leases()
-    assert queue.next_dispute(second, toxicity) is not None
+    assert disputes.next_dispute(second, toxicity) is not None
     with pytest.raises(Conflict, match="someone else"):
-        queue.rule(cast.charlie, held.token, choice="no", reason="other")
+        disputes.rule(cast.charlie, held.token, choice="no", reason="other")
     queue.release(second)
-    queue.rule(cast.charlie, held.token, choice="no", reason="other")
+    disputes.rule(cast.charlie, held.token, choice="no", reason="other")
     assert dispute.truths.get().choice.value == "no"
 
 
 def test_a_dispute_given_back_waits_for_the_next(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    queue.give_back(cast.charlie, held.token)
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    disputes.give_back(cast.charlie, held.token)
     assert not Lease.objects.exists()
     assert dispute.adjudications.get().choice is None
     with pytest.raises(Missing):
-        queue.rule(cast.charlie, held.token, choice="no", reason="other")
+        disputes.rule(cast.charlie, held.token, choice="no", reason="other")
 
 
 def test_a_ruling_says_the_guideline_of_its_own_lease(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    queue.give_back(cast.charlie, held.token)
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    disputes.give_back(cast.charlie, held.token)
     Guideline.objects.create(question=toxicity, version=2, body="Judge with more care.")
-    again = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule(cast.charlie, again.token, choice="no", reason="ambiguous")
+    again = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule(cast.charlie, again.token, choice="no", reason="ambiguous")
     assert dispute.adjudications.get().guideline.version == dispute.truths.get().guideline.version == 2
 
 
 def test_a_question_may_open_the_votes_at_once(cast: Cast, toxicity: Question, dispute: Task) -> None:
     Question.objects.update(blind_ruling=False)
-    held = queue.next_dispute(cast.charlie, toxicity)
+    held = disputes.next_dispute(cast.charlie, toxicity)
     assert len(held.votes) == 3
-    queue.give_back(cast.charlie, held.token)
+    disputes.give_back(cast.charlie, held.token)
     seen = dispute.adjudications.get()
     assert (seen.member, seen.choice) == (cast.charlie, None), "whoever has seen the votes is on record"
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule(cast.charlie, held.token, choice="no", reason="clear_error")
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule(cast.charlie, held.token, choice="no", reason="clear_error")
     ruling = dispute.adjudications.get()
     assert (ruling.blind_choice, ruling.choice.value) == (None, "no")
 
 
 def test_a_researchers_ruling_is_recorded_as_not_blind(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.bob, toxicity)
-    queue.rule_blind(cast.bob, held.token, choice="no")
-    queue.rule(cast.bob, held.token, choice="no", reason="ambiguous")
+    held = disputes.next_dispute(cast.bob, toxicity)
+    disputes.rule_blind(cast.bob, held.token, choice="no")
+    disputes.rule(cast.bob, held.token, choice="no", reason="ambiguous")
     assert dispute.adjudications.get().blind is False
 
 
 def test_an_annotator_does_not_rule(cast: Cast, toxicity: Question, dispute: Task) -> None:
     with pytest.raises(Forbidden):
-        queue.next_dispute(cast.alice, toxicity)
+        disputes.next_dispute(cast.alice, toxicity)
     assert dispute.state == "disputed"
 
 
 def test_who_has_ruled_is_barred_from_voting_in_a_later_round(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    queue.give_back(cast.charlie, held.token)
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    disputes.give_back(cast.charlie, held.token)
     Task.objects.update(state="open", round=2, vote_count=0, settled_at=None, queued_at=timezone.now())
     assert queue.next_work(cast.charlie, toxicity) == []
     assert len(queue.next_work(cast.alice, toxicity)) == 1
 
 
 def test_disputes_are_counted(cast: Cast, toxicity: Question, dispute: Task) -> None:
-    assert queue.dispute_counts(toxicity) == (1, 0)
-    held = queue.next_dispute(cast.charlie, toxicity)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    queue.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
-    assert queue.dispute_counts(toxicity) == (0, 1)
+    assert disputes.dispute_counts(toxicity) == (1, 0)
+    held = disputes.next_dispute(cast.charlie, toxicity)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    disputes.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
+    assert disputes.dispute_counts(toxicity) == (0, 1)
     assert dispute.pk
 
 
@@ -598,7 +598,7 @@ def test_what_cannot_be_shown_is_never_handed_out(cast: Cast) -> None:
 def test_a_ruling_of_someone_who_voted_is_refused_however_they_came_to_hold_the_dispute(
     cast: Cast, toxicity: Question, dispute: Task
 ) -> None:
-    held = queue.next_dispute(cast.charlie, toxicity)
+    held = disputes.next_dispute(cast.charlie, toxicity)
     assert dispute.votes.filter(member=cast.alice).update(member=cast.charlie) == 1
     with pytest.raises(Forbidden, match="voted"):
-        queue.rule_blind(cast.charlie, held.token, choice="no")
+        disputes.rule_blind(cast.charlie, held.token, choice="no")

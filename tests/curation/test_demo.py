@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from annotation import queue
+from annotation import disputes, queue
 from annotation.models import Adjudication, GroundTruth, Item, Lease, Membership, Project, Question, Task, User, Vote
 from curation import comparing
 from curation.demo.loader import read_texts
@@ -100,7 +100,7 @@ def test_there_is_work_for_everyone_and_a_second_time_changes_nothing(password: 
         member = Membership.objects.get(project=project, user__username=name)
         assert all(len(queue.next_work(member, question)) == 2 for question in (toxicity, naturalness))
     charlie = Membership.objects.get(project=project, user__username="charlie")
-    assert all(queue.next_dispute(charlie, question) for question in (toxicity, naturalness))
+    assert all(disputes.next_dispute(charlie, question) for question in (toxicity, naturalness))
 
 
 def test_fresh_archives_what_was_done_and_begins_anew() -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import queue
+from annotation import disputes, queue
 from annotation.errors import Invalid
 from annotation.models import Item, Question, User
 from curation import exporting
@@ -33,9 +33,9 @@ def study() -> make.Cast:
         _vote(member, question, "yes", tags=["insult"], comment=f"{member.user.username} was here")
     for member, choice in ((cast.alice, "no"), (cast.dave, "no"), (cast.erin, "yes")):
         _vote(member, question, choice, tags=["threat"] if choice == "yes" else [])
-    held = queue.next_dispute(cast.charlie, question)
-    queue.rule_blind(cast.charlie, held.token, choice="no")
-    queue.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
+    held = disputes.next_dispute(cast.charlie, question)
+    disputes.rule_blind(cast.charlie, held.token, choice="no")
+    disputes.rule(cast.charlie, held.token, choice="no", reason="ambiguous")
     _vote(cast.alice, question, "no")
     first = question.truths.get(source="unanimous").item
     for version, value in ((1, 0.25), (2, 0.75)):

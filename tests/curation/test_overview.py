@@ -14,7 +14,8 @@ from annotation import questions
 from annotation.models import FlagReason, Item, Question, Role, TaskState, Vote
 from annotation.presets import NATURALNESS
 from annotation.questions import GuidelineText
-from annotation.queue import cast_vote, flag, next_dispute, next_work, rule, rule_blind
+from annotation.disputes import next_dispute, rule, rule_blind
+from annotation.queue import cast_vote, flag, next_work
 from curation import overview as module
 from curation.models import ImportBatch
 from curation.overview import overview

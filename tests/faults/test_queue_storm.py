@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation import questions, queue
+from annotation import disputes, questions, queue
 from annotation.errors import Refused
 from annotation.imported import RaterVote, import_votes
 from annotation.models import Adjudication, GroundTruth, Lease, Membership, Question, Role, Task, TaskState, Vote
@@ -97,14 +97,14 @@ class Tab:
         return receipt
 
     def rule(self) -> None:
-        dispute = queue.next_dispute(self.member, self.question)
+        dispute = disputes.next_dispute(self.member, self.question)
         if dispute is None:
             return
         if self.dice.random() < 0.2:
-            queue.give_back(self.member, dispute.token)
+            disputes.give_back(self.member, dispute.token)
             return
-        queue.rule_blind(self.member, dispute.token, choice=self.choice())
-        queue.rule(self.member, dispute.token, choice=self.choice(), reason="ambiguous")
+        disputes.rule_blind(self.member, dispute.token, choice=self.choice())
+        disputes.rule(self.member, dispute.token, choice=self.choice(), reason="ambiguous")
         self.write("ruling", task=dispute.task_id)
 
     def research(self) -> None:

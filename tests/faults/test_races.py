@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 from django.db import connection, transaction
 
-from annotation import queue
+from annotation import disputes, queue
 from annotation.imported import RaterVote, import_votes
 from annotation.models import GroundTruth, Role, Task, Vote
 from tests import cast as make
@@ -51,11 +51,11 @@ def test_a_ruling_sent_twice_at_once_is_taken_once_and_both_are_told_so(cast: Ca
     make.make_tasks(toxicity, 1)
     for member, choice in ((cast.alice, "yes"), (cast.dave, "no"), (cast.erin, "yes")):
         queue.cast_vote(member, queue.next_work(member, toxicity)[0].token, choice=choice)
-    token = queue.next_dispute(cast.charlie, toxicity).token
-    queue.rule_blind(cast.charlie, token, choice="no")
+    token = disputes.next_dispute(cast.charlie, toxicity).token
+    disputes.rule_blind(cast.charlie, token, choice="no")
 
     def rule() -> None:
-        queue.rule(cast.charlie, token, choice="no", reason="ambiguous")
+        disputes.rule(cast.charlie, token, choice="no", reason="ambiguous")
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
@@ -110,8 +110,8 @@ def take_and_return(member: Membership, question: Question, until: float, log: P
     taken = 0
     try:
         while time.monotonic() < until:
-            if held := queue.next_dispute(member, question):
-                queue.give_back(member, held.token)
+            if held := disputes.next_dispute(member, question):
+                disputes.give_back(member, held.token)
                 taken += 1
     except Exception:  # noqa: BLE001 - whatever it is, the test must hear of it
         log.write_text(traceback.format_exc())
