@@ -14,7 +14,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from annotation import access, disputes, queue
+from annotation import access, queue
+from annotation.disputes import dispute_counts
 from annotation.models import Lease, LeaseKind, Membership, Question, Role
 
 LAST_ANSWERS = 10
@@ -81,7 +82,7 @@ def home(request: HttpRequest) -> HttpResponse:
     voting = [member for member in members if member.role in (Role.ANNOTATOR, Role.ADJUDICATOR)]
     work = [row for member in voting for row in _work_of(member)]
     disputes = [
-        (member, question, *disputes.dispute_counts(question))
+        (member, question, *dispute_counts(question))
         for member in members
         if member.role == Role.ADJUDICATOR
         for question in member.project.questions.order_by("pk")
