@@ -1,4 +1,4 @@
-"""Pictures in the storage, once per content; who may see one, and sealing it.
+"""Pictures in the storage, once per content, and who may see one. The queue seals what is flagged as possibly illegal.
 
 A file's name is its hash, so writing it again changes nothing, and one that no row names does no harm. Files are
 written before their row: a row never names a file that was not there.
@@ -101,26 +101,17 @@ def visible(member: Membership, item_id: int) -> Media:
     return Media(**found)
 
 
-def seal(digest: str) -> list[int]:
-    """Show this picture to nobody any more, in any project. Returns the ids of its items, for the queue to quarantine with it."""
-    sql.rows("UPDATE annotation_media SET sealed_at = now() WHERE hash = %(hash)s AND sealed_at IS NULL RETURNING hash", hash=digest)
-    return [row["id"] for row in sql.rows("SELECT id FROM annotation_item WHERE media_hash = %(hash)s ORDER BY id", hash=digest)]
-
-
 def unseal(digest: str) -> bool:
-    """Show this picture again, unless a quarantined item still has it; returns whether it can be shown."""
-    row = sql.the(
-        """
-        UPDATE annotation_media AS media SET sealed_at = CASE
-            WHEN EXISTS (SELECT FROM annotation_item AS item WHERE item.media_hash = media.hash AND item.quarantined) THEN media.sealed_at
-        END
-        WHERE hash = %(hash)s RETURNING sealed_at
-        """,
-        hash=digest,
-    )
-    return row["sealed_at"] is None
+    """Let a sealed picture be shown again, unless an item with it is quarantined somewhere. Returns whether it can be shown."""
+    sql.rows(_UNSEAL, hash=digest)
+    return sql.one("SELECT hash FROM annotation_media WHERE hash = %(hash)s AND sealed_at IS NULL", hash=digest) is not None
 
 
+_UNSEAL = """
+    UPDATE annotation_media SET sealed_at = NULL
+    WHERE hash = %(hash)s AND NOT EXISTS (SELECT FROM annotation_item AS item WHERE item.media_hash = %(hash)s AND item.quarantined)
+    RETURNING hash
+"""
 _FOR_RESEARCHERS = """
     SELECT media.hash, media.format, media.width, media.height, media.size
     FROM annotation_item AS item JOIN annotation_media AS media ON media.hash = item.media_hash AND media.sealed_at IS NULL
