@@ -15,6 +15,7 @@ from curation.stats.intervals import Estimate, Floats, Ints, resamples, with_int
 DRAWS = 2000
 
 NO_ITEMS = "No task has all its votes yet."
+NO_VOTES = "There are no such votes."
 ONE_VOTE = "No item has two votes, so there is nothing that could agree."
 ALL_SAME = "Every vote names the same choice: chance alone would agree every time, so there is nothing to correct for."
 ONE_CHOICE = "The question has only one choice."
@@ -85,6 +86,27 @@ def agreement(
         fleiss_left_out=int(table.repeats[~used].sum()),
         ordinal_left_out=0 if order is None else int(table.repeats @ (table.sizes - table.votes[:, list(order)].sum(axis=1))),
     )
+
+
+def shares(counts: npt.ArrayLike, times: npt.ArrayLike | None = None, *, draws: int = DRAWS, seed: int = 0) -> list[Estimate]:
+    """The share of all votes that each choice got, with bootstrap intervals over items; `n` is how many votes that are.
+
+    counts and times as in `agreement`.
+
+    >>> [round(one.value, 3) for one in shares([[3, 0], [2, 1]], draws=50)]
+    [0.833, 0.167]
+    """
+    votes = np.atleast_2d(np.asarray(counts, dtype=np.float64))
+    repeats = np.ones(len(votes), dtype=np.int64) if times is None else np.asarray(times, dtype=np.int64)
+    sizes = votes.sum(axis=1)
+    n, units = int(repeats @ sizes), int(repeats[sizes > 0].sum())
+    if not n:
+        return [Estimate.undefined(NO_VOTES)] * votes.shape[1]
+    kept = (sizes > 0) & (repeats > 0)
+    votes, repeats, sizes = votes[kept], repeats[kept], sizes[kept]
+    drawn = np.concatenate([_divide(w @ votes, (w @ sizes)[:, None]) for w in resamples(repeats, draws, seed)])
+    whole = repeats @ votes / n
+    return [with_interval(float(whole[k]), drawn[:, k], n, units=units, proportion=units) for k in range(votes.shape[1])]
 
 
 class _Table:
