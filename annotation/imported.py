@@ -4,15 +4,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from annotation.errors import Invalid
 from annotation.models import Question, TagUse, TaskState
 from annotation.resolution import Ballot, resolve
 from annotation.tasks import RANK
+
+LEFT_KEPT = 1000  # votes and contradictions that are told one by one; all are counted
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,28 @@ class RaterVote:
     tags: Sequence[str] = ()
     comment: str = ""
     at: datetime | None = None
+    elapsed_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Left:
+    """A vote that does not count. `row` is where it stands: in the file, else its place among the votes, from 1."""
+
+    why: Literal["repeat", "surplus"]
+    row: int
+    rater: str
+    item: str
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A rater's attribute that was given in two ways; the first is kept."""
+
+    row: int
+    rater: str
+    attribute: str
+    kept: Any
+    given: Any
 
 
 @dataclass(frozen=True)
@@ -38,45 +63,91 @@ class Imported:
     surplus: int = field(metadata={"help": "votes beyond votes_required"})
     taken: int = field(metadata={"help": "votes on tasks that had votes or holders already; left as they were"})
     states: dict[str, int]
+    unsettled: int = field(default=0, metadata={"help": "agreed tasks whose choice needs a tag, and none had a majority"})
+    left: tuple[Left, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 @transaction.atomic
-def import_votes(question: Question, votes: Iterable[RaterVote], *, votes_required: int | None = None) -> Imported:
+def import_votes(
+    question: Question,
+    votes: Iterable[RaterVote],
+    *,
+    votes_required: int | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Imported:
     """Record these votes, in their order, and settle what they complete, in one transaction.
 
     A task's `votes_required` is its number of distinct raters unless given; with fewer votes than given it stays open. A
-    rater's first vote on a task counts. Raises Invalid for an item, choice or tag that the question does not have.
+    rater's first vote on a task counts. `attributes` says what is known of a rater; one that came before keeps what was said
+    first. Raises Invalid for an item, choice or tag that the question does not have.
     """
     with connection.cursor() as cursor:
         cursor.execute(_STAGE)
         raw: psycopg.Cursor[tuple[Any, ...]] = cursor.cursor
-        with raw.copy("COPY staged_vote (item_id, rater, choice, tags, comment, cast_at) FROM STDIN") as copy:
-            for vote in votes:
-                copy.write_row((vote.item_id, vote.rater, vote.choice, list(vote.tags), vote.comment, vote.at))
-        parameters = {"question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required}
-        cursor.execute("ANALYZE staged_vote")
-        _check(cursor.cursor, question, parameters)
-        cursor.execute(_LOCK_PROJECT, parameters)
-        cursor.execute(_RATERS, parameters)
-        raters = cursor.rowcount
-        cursor.execute(_TASKS, parameters)
-        cursor.execute(_LOCK_TASKS, parameters)
-        # All of this is new to the planner, and a plan for empty tables would take hours.
-        cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
-        cursor.execute(_CHOOSE, parameters)
-        cursor.execute("ANALYZE chosen_vote")
-        cursor.execute(_VOTES, parameters)
-        taken_in = cursor.rowcount
-        cursor.execute(_COUNT, parameters)
-        tasks = cursor.rowcount
-        cursor.execute("ANALYZE annotation_vote")
-        _settle(cursor.cursor, question)
-        cursor.execute(_TALLY)
-        repeats, surplus, taken = cursor.fetchone()
-        cursor.execute(_STATES)
-        states = dict(cursor.fetchall())
-        cursor.execute("DROP TABLE staged_vote, chosen_vote, settled_task")
-    return Imported(taken_in, tasks, raters, repeats, surplus, taken, states)
+        with raw.copy(f"COPY staged_vote ({VOTE_COLUMNS}) FROM STDIN") as copy:
+            for row, vote in enumerate(votes, start=1):
+                tags = list(vote.tags)
+                copy.write_row((row, vote.item_id, vote.rater, vote.choice, tags, vote.comment, vote.at, vote.elapsed_ms))
+        with raw.copy(f"COPY staged_rater ({RATER_COLUMNS}) FROM STDIN") as copy:
+            for row, (rater, known) in enumerate((attributes or {}).items(), start=1):
+                copy.write_row((row, rater, json.dumps(dict(known))))
+        return _record(cursor, question, votes_required)
+
+
+@transaction.atomic
+def import_selected(
+    question: Question, votes: str, raters: str, parameters: Mapping[str, Any], *, votes_required: int | None = None
+) -> Imported:
+    """The same for votes that lie in tables of this connection.
+
+    `votes` and `raters` are SELECTs of VOTE_COLUMNS and RATER_COLUMNS; the order of the first is the order of the votes.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_STAGE)
+        cursor.execute(f"INSERT INTO staged_vote ({VOTE_COLUMNS}) {votes}", dict(parameters))
+        cursor.execute(f"INSERT INTO staged_rater ({RATER_COLUMNS}) {raters}", dict(parameters))
+        return _record(cursor, question, votes_required)
+
+
+def _record(cursor: CursorWrapper, question: Question, votes_required: int | None) -> Imported:
+    """What is staged becomes raters, tasks, votes and labels."""
+    parameters = {
+        "question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required,
+        "kept": LEFT_KEPT,
+    }  # fmt: skip
+    cursor.execute("ANALYZE staged_vote; ANALYZE staged_rater")
+    _check(cursor.cursor, question, parameters)
+    cursor.execute(_LOCK_PROJECT, parameters)
+    cursor.execute(_SAID)
+    cursor.execute(_MORE_SAID, parameters)
+    cursor.execute(_RATERS, parameters)
+    raters = cursor.rowcount
+    cursor.execute(_TASKS, parameters)
+    cursor.execute(_LOCK_TASKS, parameters)
+    # All of this is new to the planner, and a plan for empty tables would take hours.
+    cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
+    cursor.execute(_CHOOSE, parameters)
+    cursor.execute("ANALYZE chosen_vote")
+    cursor.execute(_VOTES, parameters)
+    votes = cursor.rowcount
+    cursor.execute(_COUNT, parameters)
+    tasks = cursor.rowcount
+    cursor.execute("ANALYZE annotation_vote")
+    unsettled = _settle(cursor.cursor, question)
+    cursor.execute(_TALLY)
+    repeats, surplus, taken = cursor.fetchone()
+    cursor.execute(_STATES)
+    states = dict(cursor.fetchall())
+    cursor.execute(_LEFT, parameters)
+    left = tuple(Left(*row) for row in cursor.fetchall())
+    cursor.execute(_CONTRADICTIONS, parameters)
+    contradictions = tuple(
+        Contradiction(row, rater, attribute, json.loads(kept), json.loads(given))
+        for row, rater, attribute, kept, given in cursor.fetchall()
+    )
+    cursor.execute("DROP TABLE staged_vote, staged_rater, said_of_rater, chosen_vote, settled_task")
+    return Imported(votes, tasks, raters, repeats, surplus, taken, states, unsettled, left, contradictions)
 
 
 def _check(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question, parameters: Mapping[str, object]) -> None:
@@ -99,8 +170,9 @@ def _check(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question, paramete
         raise Invalid(f"Vote {stranger[0]}: item {stranger[1]} is not in this project, or not of the question's kind.", code="unknown_item")
 
 
-def _settle(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question) -> None:
-    """Resolve every task that is complete now. One pass over the votes, memory for one batch."""
+def _settle(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question) -> int:
+    """Resolve every task that is complete now; returns how many lack a tag they need. One pass over the votes, memory for one batch."""
+    lacking = 0
     choices = {choice.value: choice for choice in question.choices.all()}
     with connection.chunked_cursor() as reader:
         reader.execute(_COMPLETE)
@@ -113,17 +185,23 @@ def _settle(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question) -> None
                         continue
                     choice = choices[agreed.choice]
                     unsettled = choice.tag_use == TagUse.REQUIRED and not agreed.tags
+                    lacking += unsettled
                     copy.write_row((task_id, TaskState.AGREED.value, choice.pk, list(agreed.tags), unsettled, agreed.source))
     cursor.execute("ANALYZE settled_task")
     cursor.execute(_SET_STATES)
     cursor.execute(_SET_TRUTHS)
+    return lacking
 
 
 # ---------------------------------------------------------------- SQL
+VOTE_COLUMNS = "row, item_id, rater, choice, tags, comment, cast_at, elapsed_ms"
+RATER_COLUMNS = "row, rater, attributes"
 _STAGE = """
     CREATE TEMP TABLE staged_vote (
-        number bigint GENERATED ALWAYS AS IDENTITY, item_id bigint, rater text, choice text, tags text[], comment text, cast_at timestamptz
+        number bigint GENERATED ALWAYS AS IDENTITY, row bigint, item_id bigint, rater text, choice text, tags text[], comment text,
+        cast_at timestamptz, elapsed_ms integer
     ) ON COMMIT DROP;
+    CREATE TEMP TABLE staged_rater (row bigint, rater text, attributes jsonb) ON COMMIT DROP;
     CREATE TEMP TABLE settled_task (
         task_id bigint, state text, choice_id bigint, tags text[], tags_unsettled boolean, source text
     ) ON COMMIT DROP
@@ -137,7 +215,21 @@ _STRANGER = """
 # Numbers go on after the project's last. The lock, which people.py takes too, comes in a statement of its own: one that
 # waits for it would not see the numbers given meanwhile.
 _LOCK_PROJECT = "SELECT FROM annotation_project WHERE id = %(project)s FOR NO KEY UPDATE"
-_RATERS = """
+# What the raters' rows say of them, each saying once, at its first row.
+_SAID = """
+    CREATE TEMP TABLE said_of_rater ON COMMIT DROP AS
+    SELECT rater, key, value, min(row) AS row FROM staged_rater, jsonb_each(attributes) GROUP BY rater, key, value
+"""
+_FIRST_SAID = """
+    SELECT rater, jsonb_object_agg(key, value) AS attributes
+    FROM (SELECT DISTINCT ON (rater, key) rater, key, value FROM said_of_rater ORDER BY rater, key, row) AS first GROUP BY rater
+"""
+_MORE_SAID = f"""
+    UPDATE annotation_membership AS member SET attributes = said.attributes || member.attributes
+    FROM ({_FIRST_SAID}) AS said
+    WHERE member.project_id = %(project)s AND member.rater = said.rater AND said.attributes || member.attributes <> member.attributes
+"""  # noqa: S608 - our own words
+_RATERS = f"""
     WITH last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
     fresh AS (
         SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
@@ -147,8 +239,9 @@ _RATERS = """
         GROUP BY rater
     )
     INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
-    SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, '{}', true, now() FROM last, fresh
-"""
+    SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, coalesce(said.attributes, '{{}}'), true, now()
+    FROM last, fresh LEFT JOIN ({_FIRST_SAID}) AS said ON said.rater = fresh.rater
+"""  # noqa: S608 - our own words
 _TASKS = f"""
     INSERT INTO annotation_task
         (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
@@ -175,9 +268,9 @@ _CHOOSE = """
     ) AS numbered
 """
 _VOTES = """
-    INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, token, created_at)
+    INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, token, elapsed_ms, created_at)
     SELECT chosen.task_id, %(question)s, chosen.member_id, 1, choice.id, chosen.tags, left(chosen.comment, 2000), gen_random_uuid(),
-           coalesce(chosen.cast_at, now())
+           chosen.elapsed_ms, coalesce(chosen.cast_at, now())
     FROM chosen_vote AS chosen JOIN annotation_choice AS choice ON choice.question_id = %(question)s AND choice.value = chosen.choice
     WHERE chosen.untouched AND chosen.repeat = 1 AND chosen.place <= chosen.votes_required
     ORDER BY chosen.number
@@ -220,4 +313,16 @@ _TALLY = """
 _STATES = """
     SELECT task.state, count(*) FROM annotation_task AS task
     WHERE task.id IN (SELECT task_id FROM chosen_vote WHERE untouched) GROUP BY task.state
+"""
+# The items are named as their file names them.
+_LEFT = """
+    SELECT CASE WHEN repeat > 1 THEN 'repeat' ELSE 'surplus' END, chosen.row, chosen.rater, item.external_id
+    FROM chosen_vote AS chosen JOIN annotation_item AS item ON item.id = chosen.item_id
+    WHERE untouched AND (repeat > 1 OR place > votes_required) ORDER BY number LIMIT %(kept)s
+"""
+_CONTRADICTIONS = """
+    SELECT said.row, said.rater, said.key, (member.attributes -> said.key)::text, said.value::text
+    FROM said_of_rater AS said
+    JOIN annotation_membership AS member ON member.project_id = %(project)s AND member.rater = said.rater
+    WHERE member.attributes -> said.key <> said.value ORDER BY said.row, said.key LIMIT %(kept)s
 """

@@ -14,6 +14,7 @@ from django.conf import settings
 from annotation.errors import Invalid
 from annotation.models import Kind
 from curation.importing.readers import Block, Problem
+from curation.importing.votes import Votes
 
 ID_LENGTH = 200
 # An item made from a seed or prompt column is known by the prompt's id, or by its text.
@@ -47,7 +48,9 @@ class Mapping:
 
     `seed` holds the text that an item was derived from (for an image, its prompt): rows with the same text, or with the same
     `prompt_id` where that is mapped, share one origin, unless `seed_per_row`. `origin` instead names an item by its external id.
-    `metadata` is a list of columns; None stands for all that are left.
+    `metadata` is a list of columns; None stands for all that are left. `votes` says where votes stand, one entry a question: where
+    they come one a row (`per_vote`), the rows of an item share its id, or else its text. `existing`: the items are in the project
+    already, and the file brings only votes.
     """
 
     kind: str = Kind.TEXT
@@ -58,6 +61,8 @@ class Mapping:
     seed_per_row: bool = False
     origin: str | None = None
     metadata: tuple[str, ...] | None = None
+    votes: tuple[Votes, ...] = ()
+    existing: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Mapping":
@@ -73,17 +78,29 @@ class Mapping:
             raise Invalid(
                 "In the mapping, metadata is a list of column names; leave it out for all that are left.", fields={"metadata": "A list."}
             )
-        if not isinstance(given.get("seed_per_row", False), bool):
-            raise Invalid("In the mapping, seed_per_row is true or false.", fields={"seed_per_row": "True or false."})
-        return cls(**{**given, "kind": given.get("kind") or Kind.TEXT, "metadata": None if metadata is None else tuple(metadata)})
+        for name in ("seed_per_row", "existing"):
+            if not isinstance(given.get(name, False), bool):
+                raise Invalid(f"In the mapping, {name} is true or false.", fields={name: "True or false."})
+        votes = given.get("votes") or ()
+        if not isinstance(votes, (list, tuple)):
+            raise Invalid("In the mapping, votes is a list: one entry a question.", fields={"votes": "A list."})
+        parsed = {"metadata": None if metadata is None else tuple(metadata), "votes": tuple(Votes.of(one) for one in votes)}
+        return cls(**{**given, "kind": given.get("kind") or Kind.TEXT, **parsed})
 
     @property
     def used(self) -> set[str]:
         """The columns that are no metadata, unless they are named as such."""
-        return {name for name in (self.text, self.external_id, self.seed, self.origin) if name is not None}
+        named = {name for name in (self.text, self.external_id, self.seed, self.origin) if name is not None}
+        return named.union(*(votes.used for votes in self.votes))
+
+    @property
+    def per_vote(self) -> bool:
+        """Whether the rows are votes, and several may be of one item."""
+        return any(votes.form == "long" for votes in self.votes)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "metadata": None if self.metadata is None else list(self.metadata)}
+        metadata = None if self.metadata is None else list(self.metadata)
+        return {**asdict(self), "metadata": metadata, "votes": [votes.as_dict() for votes in self.votes]}
 
     def checked(self, names: Sequence[str]) -> "Mapping":
         """Itself, or Invalid when it does not fit a file with these columns."""
@@ -92,6 +109,8 @@ class Mapping:
         wrong = {part: f"The file has no column {name!r}." for part, name in parts if names and name is not None and name not in names}
         if self.kind not in Kind.values:
             wrong["kind"] = "Use text or image."
+        elif self.existing:
+            wrong |= self._wrong_for_existing()
         elif self.kind == Kind.TEXT and self.text is None:
             wrong["text"] = "Say which column holds the text."
         elif self.kind == Kind.IMAGE and self.text is not None:
@@ -100,10 +119,22 @@ class Mapping:
             wrong["origin"] = "Either a column with the origin's text, or one with its id."
         if self.prompt_id is not None and self.seed is None:
             wrong["prompt_id"] = "Map the column with the prompt's text too."
+        if self.per_vote and self.external_id is None and self.text is None:
+            wrong["external_id"] = "Say which column names the item that each vote is on."
+        for votes in self.votes:
+            votes.checked(names, has_origin=self.seed is not None)
         if wrong:
             has = ", ".join(repr(name) for name in names[:30])
             raise Invalid(f"The mapping does not fit the file: {' '.join(wrong.values())} The file has {has}.", fields=wrong)
         return self
+
+    def _wrong_for_existing(self) -> dict[str, str]:
+        wrong = {part: "The items are in the project already." for part in ("text", "seed", "origin") if getattr(self, part) is not None}
+        if self.external_id is None:
+            wrong["external_id"] = "Say which column holds the ids of the items."
+        if not self.votes:
+            wrong["votes"] = "For items that are in the project already, map the votes that the file brings."
+        return wrong
 
 
 def guess(names: Sequence[str]) -> Mapping:
@@ -142,10 +173,10 @@ def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch
     seeds = _column(block, mapping.seed)
     prompts = _column(block, mapping.prompt_id)
     origins = _column(block, mapping.origin)
-    metadata = block.metadata(mapping.metadata, mapping.used)
+    metadata = block.metadata(() if mapping.existing else mapping.metadata, mapping.used)
     problems += block.problems
 
-    if mapping.kind == Kind.TEXT:
+    if mapping.kind == Kind.TEXT and not mapping.existing:
         _refuse(problems, number, mapping.text, texts, "The text is empty.")
     if mapping.external_id is not None:
         _refuse(problems, number, mapping.external_id, ids, "The id is empty.")
@@ -160,13 +191,22 @@ def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch
         _refuse_long(problems, number, name, values, limit)
         _refuse_nul(problems, number, name, values)
 
+    hashes = _hashes(texts)
     if mapping.external_id is None:
-        ids = pa.array([f"{file_hash[:12]}:{row}" for row in block.rows], pa.string())
+        ids = pa.array([f"{file_hash[:12]}:{key}" for key in (_short(hashes) if mapping.per_vote else block.rows)], pa.string())
     keys = origins if mapping.origin is not None else _origin_keys(mapping, ids, seeds, prompts)
-    batch = pa.record_batch([number, ids, texts, _hashes(texts), metadata, keys, seeds], names=list(COLUMNS))
-    if bad := {problem.row for problem in problems}:
-        batch = batch.filter(pa.array([row not in bad for row in block.rows], pa.bool_()))
-    return batch, problems
+    batch = pa.record_batch([number, ids, texts, hashes, metadata, keys, seeds], names=list(COLUMNS))
+    return without(batch, {problem.row for problem in problems}), problems
+
+
+def without(batch: pa.RecordBatch, bad: set[int]) -> pa.RecordBatch:
+    """The rows that are not bad."""
+    return batch.filter(pa.array([row not in bad for row in batch["row"].to_pylist()], pa.bool_())) if bad else batch
+
+
+def _short(hashes: pa.Array) -> list[str]:
+    """What a text is known by in its file."""
+    return [text[:8].hex() for text in hashes.to_pylist()]
 
 
 def _column(block: Block, name: str | None) -> pa.StringArray:

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from annotation.errors import Conflict, Invalid
 from annotation.models import Project, User
 from curation.importing import mapping as mapping_
-from curation.importing import readers, staging
+from curation.importing import readers, staging, voting
 from curation.importing.mapping import Mapping
 from curation.importing.readers import Source
 from curation.models import ImportBatch, ImportState
@@ -134,7 +134,7 @@ def mapping_of(batch: ImportBatch) -> Mapping | None:
 def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None, skip_bad_rows: bool = False) -> ImportBatch:
     """Settle how the file is read and mapped. Whoever calls this enqueues the run, or runs it."""
     source = (source or source_of(batch)).checked()
-    mapping = mapping.checked(readers.columns(path_of(batch), source))
+    mapping = voting.checked(batch.project, mapping.checked(readers.columns(path_of(batch), source)))
     with transaction.atomic():
         batch = ImportBatch.objects.select_for_update().get(pk=batch.pk)
         if batch.state == ImportState.DONE:
@@ -144,6 +144,7 @@ def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None,
         batch.mapping = {"source": asdict(source), "columns": mapping.as_dict()}
         batch.format, batch.kind, batch.skip_bad_rows = source.format, mapping.kind, skip_bad_rows
         batch.state, batch.error, batch.problems, batch.finished_at = ImportState.UPLOADED, "", [], None
+        batch.votes, batch.notes = [], []
         batch.bytes_read = batch.rows = batch.created = batch.unchanged = batch.bad = 0
         batch.save()
     return batch
@@ -212,6 +213,7 @@ def _finish(batch: ImportBatch, state: ImportState, tally: staging.Tally, error:
     ImportBatch.objects.filter(pk=batch.pk).update(
         state=state, error=error, finished_at=Now(), rows=tally.rows, created=tally.created, unchanged=tally.unchanged, bad=tally.bad,
         problems=[problem.as_dict() for problem in sorted(tally.problems, key=lambda problem: problem.row)],
+        votes=tally.votes, notes=[note.as_dict() for note in tally.notes],
     )  # fmt: skip
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
+import pyarrow as pa
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from annotation.errors import Invalid
-from curation.importing import binary, readers
+from curation.importing import binary, readers, voting
 from curation.importing import mapping as mapping_
 from curation.importing.mapping import ORIGIN_PREFIX, Mapping
 from curation.importing.readers import Problem, Source
@@ -37,6 +38,8 @@ class Tally:
     unchanged: int = 0
     bad: int = 0
     problems: list[Problem] = field(default_factory=list)
+    votes: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
 
     def refuse(self, problems: list[Problem], bad: int | None = None) -> None:
         """Count bad rows (each once, whatever is wrong with it) and keep the first problems."""
@@ -55,7 +58,7 @@ class BadRows(Invalid):
         rows = "1 row is" if tally.bad == 1 else f"{tally.bad:,} rows are"
         first = tally.problems[0]
         where = f"Row {first.row:,}, {first.field}" if first.field else f"Row {first.row:,}"
-        super().__init__(f"{rows} bad, and nothing was imported. {where}: {first.message}")
+        super().__init__(f"{rows} bad, and nothing was imported. {where}: {first.message}{voting.unmapped_in_words(tally.votes)}")
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def bring_in(project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally
         # One import of a project at a time: what is checked stays true until it is stored.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('assay.import'), %s)", [project_id])
         cursor.execute("SELECT FROM annotation_project WHERE id = %s FOR KEY SHARE", [project_id])
-        if file.mapping.seed is None and file.mapping.origin is None:
+        if file.mapping.seed is None and file.mapping.origin is None and not file.mapping.votes:
             try:
                 with transaction.atomic():
                     return _straight(cursor, project_id, batch, file, tell)
@@ -211,10 +214,18 @@ def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File
     names: dict[str, Any] = {"project": project_id, "batch": batch, "kind": file.mapping.kind}
     cursor.execute("DROP TABLE IF EXISTS import_row")
     cursor.execute(_STAGE)
+    if file.mapping.votes:
+        return _with_votes(cursor, names, file, tally, tell)
     _copy(cursor, "import_row", mapping_.COLUMNS, {}, file, tally, tell)
     cursor.execute("CREATE INDEX ON import_row (external_id, row)")
     cursor.execute("ANALYZE import_row")
     _drop_bad(cursor, _REPEATED, names, tally)
+    _store(cursor, names, file, tally)
+    return tally
+
+
+def _store(cursor: CursorWrapper, names: dict[str, Any], file: File, tally: Tally) -> None:
+    """Check the rows of the temporary table against each other and the project, and make items of them."""
     if file.mapping.seed is not None:
         _drop_bad(cursor, _OTHER_SEED, {**names, "column": file.mapping.seed}, tally)
         _drop_bad(cursor, _NO_SEED, {**names, "column": file.mapping.seed}, tally)
@@ -233,14 +244,85 @@ def _staged(cursor: CursorWrapper, project_id: int, batch: uuid.UUID, file: File
         cursor.execute(_SEEDS, names)
     cursor.execute(_ITEMS, names)
     tally.created = cursor.rowcount
+
+
+# ---------------------------------------------------------------- with votes
+def _with_votes(cursor: CursorWrapper, names: dict[str, Any], file: File, tally: Tally, tell: Tell) -> Tally:
+    """Items and the votes on them, in the one transaction. COPY takes the two in turn, a block at a time."""
+    mapping = file.mapping
+    box = voting.Box(cursor, names["project"], mapping)
+    for read, rows, problems, items, votes in _ahead(_blocks_with_votes(file, box)):
+        tally.rows += rows
+        tally.refuse(problems)
+        if not tally.bad or file.skip_bad:
+            _put(cursor, "import_row", mapping_.COLUMNS, items)
+            box.put(votes)
+        tell(read, tally.rows)
+    tally.votes = box.unmapped()
+    if tally.rows == 0:
+        raise Invalid("The file has no rows.")
+    if tally.bad and not file.skip_bad:
+        raise BadRows(tally)
+    cursor.execute("CREATE INDEX ON import_row (external_id, row)")
+    cursor.execute("ANALYZE import_row")
+    box.index()
+    _drop_bad(cursor, _CONTRARY if mapping.per_vote else _REPEATED, names, tally)
+    cursor.execute(_SHARED)
+    if mapping.existing:
+        _drop_bad(cursor, _NOT_THERE, names, tally)
+        if tally.bad and not file.skip_bad:
+            raise BadRows(tally)
+        cursor.execute("SELECT count(*) FROM import_row")
+        tally.unchanged = cursor.fetchone()[0]
+    else:
+        _store(cursor, names, file, tally)
+    cursor.execute("ANALYZE annotation_item")
+    tally.votes, tally.notes = box.record(PROBLEMS_KEPT)
     return tally
+
+
+def _blocks_with_votes(file: File, box: "voting.Box") -> Iterator[tuple[int, int, list[Problem], bytes, list[bytes]]]:
+    """As `_lines`, with the votes of each block beside its items."""
+    read = 0
+
+    def remember(position: int) -> None:
+        nonlocal read
+        read = position
+
+    for block in readers.blocks(file.path, file.source, remember):
+        rows, problems = mapping_.rows(block, file.mapping, file.hash)
+        votes, wrong = box.read(block, rows)
+        problems += wrong
+        count = len(block.rows) + len({problem.row for problem in problems} - set(block.rows))
+        rows = mapping_.without(rows, {problem.row for problem in wrong})
+        rows, standing = _once(rows) if file.mapping.per_vote else (rows, {})
+        items = binary.rows([_AS_BINARY[name](rows[name]) for name in mapping_.COLUMNS], [])
+        yield read, count, problems, items, voting.packed(votes, standing)
+
+
+def _once(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, int]]:
+    """Equal rows of one item only once, so that they travel once; and for those left out, the row that stands for them."""
+    first: dict[tuple[Any, ...], int] = {}
+    numbers = rows["row"].to_pylist()
+    parts = [rows[name].to_pylist() for name in mapping_.COLUMNS[1:]]
+    standing = {number: first.setdefault(key, number) for number, key in zip(numbers, zip(*parts, strict=True), strict=True)}
+    keep = pa.array([standing[number] == number for number in numbers], pa.bool_())
+    return rows.filter(keep), standing
+
+
+def _put(cursor: CursorWrapper, table: str, columns: tuple[str, ...], data: bytes) -> None:
+    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)") as copy:
+        copy.write(binary.HEADER)
+        copy.write(data)
+        copy.write(binary.END)
 
 
 def _drop_bad(cursor: CursorWrapper, find: str, names: dict[str, Any], tally: Tally) -> int:
     """Take the rows that a statement finds out of the temporary table, and count them. Returns how many."""
     cursor.execute(f"CREATE TEMP TABLE import_bad ON COMMIT DROP AS {find}", names)
+    more = voting.drop_votes(cursor)
     cursor.execute("DELETE FROM import_row USING import_bad WHERE import_row.row = import_bad.row")
-    bad: int = cursor.rowcount
+    bad: int = max(cursor.rowcount, more)
     cursor.execute("SELECT row, field, message FROM import_bad ORDER BY row LIMIT %s", [PROBLEMS_KEPT])
     tally.refuse([Problem(*row) for row in cursor.fetchall()], bad)
     cursor.execute("DROP TABLE import_bad")
@@ -252,6 +334,34 @@ _REPEATED = """
 SELECT row, ''::text AS field, format('The id %%L is already that of row %%s.', external_id, first) AS message
 FROM (SELECT row, external_id, min(row) OVER (PARTITION BY external_id) AS first FROM import_row) AS numbered
 WHERE row <> first
+"""
+# Rows of one item that say something else of it than its first.
+_CONTRARY = """
+SELECT import_row.row, ''::text AS field,
+       format('The item %%L has another %%s in row %%s.%%s', import_row.external_id,
+              CASE WHEN first.content_hash <> import_row.content_hash THEN 'text'
+                   WHEN first.metadata <> import_row.metadata THEN quote_ident(differs.key) ELSE 'origin' END, first.row,
+              CASE WHEN first.content_hash = import_row.content_hash AND first.metadata <> import_row.metadata
+                   THEN ' Leave that column out of the metadata, or map it as something of the vote or the rater.' ELSE '' END) AS message
+FROM import_row
+JOIN (SELECT DISTINCT ON (external_id) * FROM import_row ORDER BY external_id, row) AS first ON first.external_id = import_row.external_id
+LEFT JOIN LATERAL (
+    SELECT key FROM jsonb_each(import_row.metadata || first.metadata)
+    WHERE import_row.metadata -> key IS DISTINCT FROM first.metadata -> key ORDER BY key LIMIT 1
+) AS differs ON first.metadata <> import_row.metadata
+WHERE first.row <> import_row.row AND (
+    first.content_hash <> import_row.content_hash OR first.metadata <> import_row.metadata
+    OR first.origin_key IS DISTINCT FROM import_row.origin_key OR first.origin_text IS DISTINCT FROM import_row.origin_text)
+"""
+# What is left of them says the same: one row stands for the item.
+_SHARED = """
+DELETE FROM import_row USING import_row AS first WHERE first.external_id = import_row.external_id AND first.row < import_row.row
+"""
+_NOT_THERE = """
+SELECT row, ''::text AS field, format('There is no %%s with the id %%L in the project.', %(kind)s::text, import_row.external_id) AS message
+FROM import_row WHERE NOT EXISTS (
+    SELECT FROM annotation_item AS item
+    WHERE item.project_id = %(project)s AND item.external_id = import_row.external_id AND item.kind = %(kind)s)
 """
 _PROMPT = f"substr(origin_key, {len(ORIGIN_PREFIX) + 1})"
 _OTHER_SEED = f"""

@@ -1,0 +1,230 @@
+"""Votes on the way into the database: beside the items of their file, in the same transaction, settled by annotation's rules."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from django.db.backends.utils import CursorWrapper
+
+from annotation.errors import Invalid
+from annotation.imported import Contradiction, Imported, Left, import_selected
+from annotation.models import Kind, Project, Question
+from annotation.questions import create_question
+from curation.importing import binary
+from curation.importing.mapping import Mapping
+from curation.importing.readers import Block, Problem
+from curation.importing.votes import Answers, Reader, Staged, Votes, short, spec_of
+
+SPELLINGS_KEPT = 50
+_COLUMNS = ("row", "item_row", "question", "key", "rater", "choice", "tags", "comment", "time", "elapsed")
+_STAGE = """
+CREATE TEMP TABLE import_vote (
+    number bigint GENERATED ALWAYS AS IDENTITY, row bigint NOT NULL, item_row bigint NOT NULL, question bigint NOT NULL,
+    key text COLLATE "C" NOT NULL, rater text, choice text NOT NULL, tags text NOT NULL, comment text NOT NULL, time text, elapsed text
+) ON COMMIT DROP;
+CREATE TEMP TABLE import_rater (row bigint NOT NULL, rater text NOT NULL, attributes jsonb NOT NULL) ON COMMIT DROP
+"""
+
+
+def kind_asked(mapping: Mapping, votes: Votes) -> str:
+    """The kind of item that these votes are on."""
+    return str(Kind.TEXT if votes.on == "origin" else mapping.kind)
+
+
+def question_of(project: Project, votes: Votes) -> Question | None:
+    return Question.objects.filter(project=project, slug=votes.question).first()
+
+
+def answers_for(project: Project, mapping: Mapping, votes: Votes) -> Answers:
+    """What may be answered: by the question, or by the one that would be made. Raises Invalid where there is neither."""
+    kind = kind_asked(mapping, votes)
+    question = question_of(project, votes)
+    if question is not None:
+        if question.kind != kind:
+            said = f"The question {question.slug} is about {question.kind}s, and these votes are on {kind}s."
+            raise Invalid(said, code="votes", fields={"votes_question": said})
+        return Answers.of_question(question)
+    spec = spec_of(votes, kind)
+    if spec is None:
+        said = f"The project has no question {votes.question!r}. Choose one that it has, or say what to make it from."
+        raise Invalid(said, code="votes", fields={"votes_question": said})
+    if spec.kind != kind:
+        said = f"The ready-made question {votes.make} is about {spec.kind}s, and these votes are on {kind}s."
+        raise Invalid(said, code="votes", fields={"votes_make": said})
+    return Answers.of_settings(spec.settings)
+
+
+def checked(project: Project, mapping: Mapping) -> Mapping:
+    """Itself, or Invalid when its votes do not fit the project's questions."""
+    slugs = Counter(votes.question for votes in mapping.votes)
+    if twice := [slug for slug, times in slugs.items() if times > 1]:
+        raise Invalid(f"The votes for {twice[0]!r} are mapped twice.", code="votes", fields={"votes_question": "Mapped twice."})
+    for votes in mapping.votes:
+        answers = answers_for(project, mapping, votes)
+        for what, given, among in (("choice", votes.choices, answers.choices), ("tag", votes.tag_values, answers.tags)):
+            if strange := sorted({value for value in given.values() if value and value not in among}):
+                known = ", ".join(among) or "none"
+                said = f"{votes.question} has no {what} {short(strange[0])!r}. It has {known}."
+                raise Invalid(said, code="votes", fields={f"votes_{what}s": said})
+    return mapping
+
+
+class Box:
+    """The votes of one file: read block by block, kept in temporary tables, recorded when their items are there."""
+
+    def __init__(self, cursor: CursorWrapper, project_id: int, mapping: Mapping) -> None:
+        self.cursor, self.mapping = cursor, mapping
+        self.project = Project.objects.get(pk=project_id)
+        self.readers = [Reader(votes, answers_for(self.project, mapping, votes)) for votes in mapping.votes]
+        cursor.execute("DROP TABLE IF EXISTS import_vote; DROP TABLE IF EXISTS import_rater")
+        cursor.execute(_STAGE)
+
+    def read(self, block: Block, rows: pa.RecordBatch) -> tuple[list[Staged], list[Problem]]:
+        """The block's votes for each question, and what is wrong with them. `rows` are the good rows."""
+        numbers = rows["row"].to_pylist()
+        own = dict(zip(numbers, rows["external_id"].to_pylist(), strict=True))
+        origins = dict(zip(numbers, (key or "" for key in rows["origin_key"].to_pylist()), strict=True))
+        read: list[Staged] = []
+        problems: list[Problem] = []
+        for reader in self.readers:
+            staged, wrong = reader.staged(block, origins if reader.votes.on == "origin" else own)
+            read.append(staged)
+            problems += wrong
+        bad = {problem.row for problem in problems}
+        return [staged.without(bad) for staged in read], problems
+
+    def put(self, data: list[bytes]) -> None:
+        """Store what `packed` made."""
+        for table, columns, rows in (("import_vote", _COLUMNS, data[0]), ("import_rater", ("row", "rater", "attributes"), data[1])):
+            if rows:
+                with self.cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(binary.HEADER)
+                    copy.write(rows)
+                    copy.write(binary.END)
+
+    def index(self) -> None:
+        self.cursor.execute("CREATE INDEX ON import_vote (key); CREATE INDEX ON import_vote (item_row)")
+        self.cursor.execute("ANALYZE import_vote")
+
+    def unmapped(self) -> list[dict[str, Any]]:
+        """Answers and tags that are mapped to nothing, the most frequent first."""
+        found = []
+        for reader in self.readers:
+            answers, tags = (_most(counts) for counts in (reader.unmapped, reader.unmapped_tags))
+            if answers or tags:
+                found.append({"question": reader.votes.question, "unmapped": answers, "unmapped_tags": tags})
+        return found
+
+    def record(self, most_notes: int) -> tuple[list[dict[str, Any]], list[Problem]]:
+        """Make raters, tasks, votes and labels of what was kept: a result for each question, and notes on rows."""
+        results: list[dict[str, Any]] = []
+        notes: dict[Problem, None] = {}
+        for number, reader in enumerate(self.readers):
+            question, made = self._question(reader.votes)
+            required = reader.votes.votes_required
+            parameters = {"project": self.project.pk, "number": number}
+            done = import_selected(question, _SELECT, _SELECT_RATERS, parameters, votes_required=required)
+            results.append({"question": question.slug, "title": question.title, "made": made, **_counts(done, reader)})
+            told: list[Left | Contradiction] = [*done.contradictions, *done.left]
+            notes |= dict.fromkeys(_note(one, self.mapping) for one in told)
+        return results, sorted(notes, key=lambda note: note.row)[:most_notes]
+
+    def _question(self, votes: Votes) -> tuple[Question, bool]:
+        question = question_of(self.project, votes)
+        if question is not None:
+            return question, False
+        spec = spec_of(votes, kind_asked(self.mapping, votes))
+        if spec is None:  # deleted since the start looked
+            raise Invalid(f"The project has no question {votes.question!r}.")
+        return create_question(self.project, spec), True
+
+
+def packed(read: Sequence[Staged], item_rows: dict[int, int]) -> list[bytes]:
+    """Votes, and what is said of raters, as PostgreSQL takes them. `item_rows`: for a row, the one that stands for its item."""
+    votes = b"".join(_votes(number, staged, item_rows) for number, staged in enumerate(read))
+    return [votes, _raters(list(dict.fromkeys(said for staged in read for said in staged.raters)))]
+
+
+def _votes(number: int, staged: Staged, item_rows: dict[int, int]) -> bytes:
+    texts = (staged.key, staged.rater, staged.choice, staged.tags, staged.comment, staged.time, staged.elapsed)
+    numbers = (staged.row, [item_rows.get(row, row) for row in staged.row], [number] * len(staged.row))
+    columns = [binary.bigints(pa.array(column, pa.int64())) for column in numbers]
+    return binary.rows([*columns, *(binary.texts(pa.array(column, pa.string())) for column in texts)], [])
+
+
+def _raters(said: Sequence[tuple[int, str, str]]) -> bytes:
+    rows, raters, attributes = zip(*said, strict=True) if said else ((), (), ())
+    return binary.rows(
+        [
+            binary.bigints(pa.array(rows, pa.int64())),
+            binary.texts(pa.array(raters, pa.string())),
+            binary.jsonb(pa.array(attributes, pa.string())),
+        ],
+        [],
+    )
+
+
+def drop_votes(cursor: CursorWrapper) -> int:
+    """Take out the votes of the rows in import_bad, or of their items where rows are votes; returns how many rows brought them."""
+    cursor.execute("SELECT to_regclass('pg_temp.import_vote') IS NOT NULL AND EXISTS (SELECT FROM import_bad)")
+    if not cursor.fetchone()[0]:
+        return 0
+    cursor.execute(_DROP)
+    dropped: int = cursor.fetchone()[0]
+    return dropped
+
+
+def unmapped_in_words(found: Sequence[dict[str, Any]]) -> str:
+    """A sentence for the end of an error; empty when all is mapped."""
+    parts = [
+        f"{what} {', '.join(f'{short(spelling)!r} ({times:,})' for spelling, times in list(entry[key].items())[:10])}"
+        for entry in found
+        for key, what in (("unmapped", "answers"), ("unmapped_tags", "tags"))
+        if entry.get(key)
+    ]
+    return f" Mapped to nothing: {'; '.join(parts)}." if parts else ""
+
+
+def _most(counts: Counter[str]) -> dict[str, int]:
+    return {spelling[:100]: times for spelling, times in counts.most_common(SPELLINGS_KEPT)}
+
+
+def _counts(done: Imported, reader: Reader) -> dict[str, Any]:
+    counts = {name: value for name, value in asdict(done).items() if name not in ("left", "contradictions")}
+    return {**counts, "abstained": reader.abstained, "tags_left_out": reader.tags_left_out}
+
+
+def _note(told: Left | Contradiction, mapping: Mapping) -> Problem:
+    column = next((votes.rater for votes in mapping.votes if votes.rater), None) or ""
+    if isinstance(told, Contradiction):
+        message = f"Rater {told.rater!r} is said to have {told.attribute} {told.kept!r} before, and {told.given!r} here. The first is kept."
+        return Problem(told.row, told.attribute, message)
+    if told.why == "repeat":
+        return Problem(told.row, column, f"Rater {told.rater!r} has a vote on {told.item!r} already. The first counts.")
+    return Problem(told.row, column, f"The vote of {told.rater!r} is one more than {told.item!r} needs, and does not count.")
+
+
+# ---------------------------------------------------------------- SQL
+# A vote without a rater is by one of the item's, whichever: they are numbered anew for every item.
+_SELECT = """
+SELECT vote.row, item.id,
+       coalesce(vote.rater, row_number() OVER (PARTITION BY vote.key, vote.rater IS NULL ORDER BY vote.number)
+                            || ' of ' || count(*) OVER (PARTITION BY vote.key, vote.rater IS NULL)),
+       vote.choice, CASE WHEN vote.tags = '' THEN '{}'::text[] ELSE string_to_array(vote.tags, ',') END, vote.comment,
+       vote.time::timestamptz, vote.elapsed::integer
+FROM import_vote AS vote JOIN annotation_item AS item ON item.project_id = %(project)s AND item.external_id = vote.key
+WHERE vote.question = %(number)s ORDER BY vote.number
+"""
+_SELECT_RATERS = "SELECT row, rater, attributes FROM import_rater"
+# A row's votes go with it. Where rows are votes and one row is left of an item, the votes of all its rows go.
+_DROP = """
+WITH gone AS (
+    DELETE FROM import_vote USING import_bad JOIN import_row ON import_row.row = import_bad.row
+    WHERE import_vote.item_row = import_bad.row
+       OR (import_vote.key = import_row.external_id AND NOT EXISTS (
+               SELECT FROM import_row AS other WHERE other.external_id = import_row.external_id AND other.row <> import_row.row))
+    RETURNING import_vote.row
+) SELECT count(DISTINCT row) FROM gone
+"""
