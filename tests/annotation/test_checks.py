@@ -39,14 +39,19 @@ def test_practice_comes_first_in_order_with_feedback_and_then_live_work(cast: Ca
     known = make_known(toxicity, 2, practice=True)
     first, second = queue.next_work(cast.alice, toxicity)
     assert [first.task_id, second.task_id] == [answer.task_id for answer in known]
-    assert first.practice and second.practice
+    assert first.practice
+    assert second.practice
     wrong = queue.cast_vote(cast.alice, first.token, choice="yes")
-    assert wrong.feedback and (wrong.feedback.correct, wrong.feedback.label, wrong.feedback.why) == (False, "No", "It says so.")
+    assert wrong.feedback
+    assert (wrong.feedback.correct, wrong.feedback.label, wrong.feedback.why) == (False, "No", "It says so.")
     assert [work.token for work in wrong.work] == [second.token]
     right = queue.cast_vote(cast.alice, second.token, choice="no")
-    assert right.feedback and right.feedback.correct
-    assert len(right.work) == 2 and not any(work.practice for work in right.work)
-    assert Vote.objects.count() == 0 and Progress.objects.get(member=cast.alice).votes == 0
+    assert right.feedback
+    assert right.feedback.correct
+    assert len(right.work) == 2
+    assert not any(work.practice for work in right.work)
+    assert Vote.objects.count() == 0
+    assert Progress.objects.get(member=cast.alice).votes == 0
     assert queue.progress_of(cast.alice, toxicity) == (2, 2)
     assert queue.last_answers(cast.alice) == []
 
@@ -147,11 +152,13 @@ def test_below_the_floor_after_twenty_answers_a_member_is_paused_and_counting_st
     answer_checks(cast.alice, toxicity, 19, right=15)
     assert not Pause.objects.exists()
     receipt = answer_checks(cast.alice, toxicity, 1, right=0)
-    assert receipt and receipt.work == []
+    assert receipt
+    assert receipt.work == []
     pause = Pause.objects.get()
     assert (pause.answers, pause.correct, pause.floor) == (20, 15, 0.8)
     stop = gate.stop_of(cast.alice, toxicity)
-    assert stop and stop.code == "paused"
+    assert stop
+    assert stop.code == "paused"
     Pause.objects.update(lifted_at=pause.paused_at + timedelta(seconds=1), lifted_by=cast.bob)
     Check.objects.update(answered_at=F("answered_at") - timedelta(minutes=1))
     Pause.objects.update(paused_at=F("paused_at") - timedelta(seconds=50), lifted_at=F("lifted_at") - timedelta(seconds=50))
@@ -181,20 +188,25 @@ def test_an_adjudicator_rules_again_on_a_ruling_of_their_own_and_nothing_but_the
     oldest = Adjudication.objects.order_by("ruled_at")[0]
     while not Repeat.objects.exists():
         dispute = disputes.next_dispute(cast.charlie, toxicity)
-        assert dispute and dispute.votes is None
+        assert dispute
+        assert dispute.votes is None
         if not Repeat.objects.exists():
             disputes.give_back(cast.charlie, dispute.token)
     assert dispute.task_id == oldest.task_id  # the ten after it are too fresh in mind
     assert (dispute.vote_count, dispute.blind_choice, dispute.abstentions) == (3, None, None)
     opened = disputes.rule_blind(cast.charlie, dispute.token, choice="yes")
-    assert opened.votes and len(opened.votes) == 3 and opened.blind_choice == "yes"
+    assert opened.votes
+    assert len(opened.votes) == 3
+    assert opened.blind_choice == "yes"
     disputes.rule(cast.charlie, dispute.token, choice="yes", reason="ambiguous")
     disputes.rule(cast.charlie, dispute.token, choice="no", reason="ambiguous")  # a double click changes nothing
     repeat = Repeat.objects.get()
-    assert repeat.choice and repeat.choice.value == "yes"
+    assert repeat.choice
+    assert repeat.choice.value == "yes"
     assert oldest.task.truths.get(superseded_at=None).choice.value == "no"
     after = disputes.next_dispute(cast.charlie, toxicity)
-    assert after and after.task_id != oldest.task_id
+    assert after
+    assert after.task_id != oldest.task_id
 
 
 def test_a_repeat_that_was_left_comes_back_under_its_own_token(cast: Cast, toxicity: Question) -> None:
@@ -202,7 +214,8 @@ def test_a_repeat_that_was_left_comes_back_under_its_own_token(cast: Cast, toxic
     repeat = Repeat.objects.get()
     Repeat.objects.update(choice=None, ruled_at=None, blind_choice=None, blind_at=None)
     held = disputes.next_dispute(cast.charlie, toxicity)
-    assert held and held.token == repeat.token
+    assert held
+    assert held.token == repeat.token
     disputes.give_back(cast.charlie, held.token)
     other = disputes.next_dispute(cast.charlie, toxicity)
     assert other is not None

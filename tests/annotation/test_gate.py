@@ -90,9 +90,11 @@ def test_adjudicators_consent_too_and_a_researcher_need_not(cast: Cast, harm: Qu
     ContentWarning.objects.create(project=cast.project, version=1, body="Some of it is unpleasant.")
     assert disputes.next_dispute(cast.charlie, harm) is None
     stop = gate.stop_of(cast.charlie, harm, ruling=True)
-    assert stop and stop.code == "consent"
+    assert stop
+    assert stop.code == "consent"
     dispute = disputes.next_dispute(cast.bob, harm)
-    assert dispute and dispute.task_id == task.pk
+    assert dispute
+    assert dispute.task_id == task.pk
 
 
 # ---------------------------------------------------------------- limits
@@ -101,7 +103,9 @@ def test_the_hourly_limit_counts_what_is_handed_out_and_lets_go_on_an_hour_later
     make.make_tasks(harm, 10)
     assert len(work_through(cast.alice, harm)) == 3
     stop = gate.stop_of(cast.alice, harm)
-    assert stop and stop.code == "hour_limit" and stop.until
+    assert stop
+    assert stop.code == "hour_limit"
+    assert stop.until
     assert timedelta(minutes=59) < stop.until - timezone.now() <= timedelta(hours=1)
     let_pass(minutes=59)
     assert queue.next_work(cast.alice, harm) == []
@@ -118,7 +122,8 @@ def test_the_daily_limit_holds_over_all_hours_and_says_when_the_next_is_free(cas
         let_pass(minutes=61)
     assert len(seen) == 5
     stop = gate.stop_of(cast.alice, harm)
-    assert stop and stop.code == "day_limit"
+    assert stop
+    assert stop.code == "day_limit"
     let_pass(hours=20)
     assert len(work_through(cast.alice, harm)) == 2
 
@@ -141,7 +146,8 @@ def test_benign_tasks_still_come_when_there_is_no_room_for_sensitive_ones(cast: 
     make_mixed(harm, sensitive=5, benign=4)
     seen = work_through(cast.alice, harm)
     benign = set(Task.objects.filter(sensitive=False).values_list("item_id", flat=True))
-    assert len(seen) == 6 and benign <= set(seen)
+    assert len(seen) == 6
+    assert benign <= set(seen)
     assert Exposure.objects.filter(member=cast.alice).count() == 2
 
 
@@ -162,7 +168,8 @@ def test_a_benign_share_of_one_looks_for_benign_tasks_first(cast: Cast, harm: Qu
     make_mixed(harm, sensitive=3, benign=3)
     seen = work_through(cast.alice, harm)
     benign = set(Task.objects.filter(sensitive=False).values_list("item_id", flat=True))
-    assert set(seen[:3]) == benign and len(seen) == 6
+    assert set(seen[:3]) == benign
+    assert len(seen) == 6
 
 
 def test_two_marks_pass_over_nothing_when_both_kinds_are_begun(cast: Cast, harm: Question) -> None:
@@ -189,7 +196,8 @@ def test_a_dispute_is_an_exposure_too(cast: Cast, harm: Question) -> None:
     disputes.rule(cast.charlie, first.token, choice="no", reason="clear_error")
     assert disputes.next_dispute(cast.charlie, harm) is None
     stop = gate.stop_of(cast.charlie, harm, ruling=True)
-    assert stop and stop.code == "hour_limit"
+    assert stop
+    assert stop.code == "hour_limit"
 
 
 # ---------------------------------------------------------------- breaks
@@ -203,16 +211,20 @@ def test_after_so_many_minutes_a_break_is_due_and_what_is_held_goes_back(cast: C
         assert len(work) == 2
     let_pass(minutes=9)
     receipt = queue.cast_vote(cast.alice, work[0].token, choice="yes")
-    assert receipt.work == [] and receipt.care.break_until is not None
+    assert receipt.work == []
+    assert receipt.care.break_until is not None
     assert not Lease.objects.filter(member=cast.alice, lapsed=False).exists()
     stop = gate.stop_of(cast.alice, harm)
-    assert stop and stop.code == "break" and stop.until == receipt.care.break_until
+    assert stop
+    assert stop.code == "break"
+    assert stop.until == receipt.care.break_until
     let_pass(minutes=9)
     assert queue.next_work(cast.alice, harm) == []
     let_pass(minutes=2)
     assert len(queue.next_work(cast.alice, harm)) == 2
     due = gate.care_of(cast.alice).break_at
-    assert due and due - timezone.now() > timedelta(minutes=49)
+    assert due
+    assert due - timezone.now() > timedelta(minutes=49)
 
 
 def test_an_answer_that_is_on_its_way_when_the_break_begins_is_taken(cast: Cast, harm: Question) -> None:
@@ -224,7 +236,8 @@ def test_an_answer_that_is_on_its_way_when_the_break_begins_is_taken(cast: Cast,
     assert queue.next_work(cast.alice, harm) == []
     queue.cast_vote(cast.alice, second.token, choice="no")
     assert Progress.objects.get(member=cast.alice).votes == 1
-    assert Task.objects.get(pk=second.task_id).vote_count == 1 and Task.objects.get(pk=first.task_id).vote_count == 0
+    assert Task.objects.get(pk=second.task_id).vote_count == 1
+    assert Task.objects.get(pk=first.task_id).vote_count == 0
 
 
 def test_who_rested_on_their_own_starts_a_new_sitting(cast: Cast, harm: Question) -> None:
