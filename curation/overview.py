@@ -210,8 +210,12 @@ def agreements(project: Project) -> list[Agreed]:
 
 
 def _kept(project: Project, name: str, count: Callable[[], T]) -> T:
+    return kept(f"{project.pk}:{name}", count)
+
+
+def kept(name: str, count: Callable[[], T]) -> T:
     """What `count` says; when it took long, the same again for a hundred times as long as it took, a minute at most."""
-    key = f"overview:{project.pk}:{name}"
+    key = f"overview:{name}"
     found: T | None = cache.get(key)
     if found is not None:
         return found
