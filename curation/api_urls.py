@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from curation.api import agreement, comparisons, exporting, imports, items, overview, runs, samples
+from curation.api import agreement, comparisons, exporting, imports, items, overview, runs, samples, steering
 
 PROJECT = "projects/<slug:project>/"
 
@@ -17,6 +17,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}samples/", samples.Samples.as_view(), name="api_samples"),
     path(f"{PROJECT}samples/<int:sample>/items/", samples.OneSample.as_view(), name="api_sample_items"),
     path(f"{PROJECT}tasks/over/", samples.TasksOver.as_view(), name="api_tasks_over"),
+    # how a question goes on
+    path(f"{PROJECT}questions/<slug:question>/steering/", steering.Progress.as_view(), name="api_steering"),
+    path(f"{PROJECT}questions/<slug:question>/people/", steering.Assigned.as_view(), name="api_assigned"),
     # the way out
     path(f"{PROJECT}export/jsonl/", exporting.JsonLines.as_view(), name="api_export_jsonl"),
     path(f"{PROJECT}export/csv/", exporting.Csv.as_view(), name="api_export_csv"),

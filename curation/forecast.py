@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
+import pghistory.core
 from django.utils import timezone
 
 from annotation import gate, sql, steering
-from annotation.models import Membership, Question, Role
+from annotation.models import Membership, Question, Role, Task
 from annotation.steering import Needed
+from curation.overview import kept
 
 Ints = npt.NDArray[np.int64]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -87,13 +89,16 @@ class Standing:
 
 
 def standing(question: Question) -> Standing:
-    """How far the question is, and when it will be done."""
-    now = timezone.now()
-    needed = steering.needed(question)
-    deltas, cast = _history(question)
+    """How far the question is, and when it will be done. The line is a minute old at most, where it is slow to count."""
+    at, span, points, ahead = kept(f"standing:{question.pk}:{question.active}", lambda: _line(question))
     held_up, free = _held_up(question)
-    span, points = _points(now, needed.open_votes, deltas, cast)
-    return Standing(now, needed, span, points, _forecast(question, now, needed.open_votes, cast), _at_work(question), held_up, free)
+    return Standing(at, steering.needed(question), span, points, ahead, _at_work(question), held_up, free)
+
+
+def _line(question: Question) -> tuple[datetime, timedelta, list[Point], Forecast]:
+    now, left = timezone.now(), steering.needed(question).open_votes
+    deltas, cast = _history(question)
+    return now, *_points(now, left, deltas, cast), _forecast(question, now, left, cast)
 
 
 # ---------------------------------------------------------------- the past
@@ -106,7 +111,8 @@ def _history(question: Question) -> tuple[dict[datetime, int], dict[datetime, in
 
 # Later rounds begin at the first event of each: what they had before was settled or withdrawn. A vote that came in a file was
 # there when its task was made, whenever it was cast, and nobody here worked for it.
-_HISTORY = """
+_TASK_EVENTS = pghistory.core.event_models(tracks_model=Task)[0]._meta.db_table
+_HISTORY = f"""
     WITH happened AS (
         SELECT created_at AS at, -1 AS delta, 1 AS votes FROM annotation_vote
         WHERE question_id = %(question)s AND member_id <> ALL(%(raters)s)
@@ -124,17 +130,17 @@ _HISTORY = """
         WHERE question_id = %(question)s AND state IN ('disputed', 'adjudicated') AND vote_count < votes_required
         UNION ALL
         SELECT event.pgh_created_at, event.vote_count - event.votes_required, 0
-        FROM annotation_taskevent AS event JOIN annotation_task AS task ON task.id = event.pgh_obj_id
+        FROM {_TASK_EVENTS} AS event JOIN annotation_task AS task ON task.id = event.pgh_obj_id
         WHERE task.question_id = %(question)s AND event.state = 'retired'
         UNION ALL
         (SELECT DISTINCT ON (event.pgh_obj_id, event.round) event.pgh_created_at, event.votes_required::integer, 0
-         FROM annotation_taskevent AS event JOIN annotation_task AS task ON task.id = event.pgh_obj_id
+         FROM {_TASK_EVENTS} AS event JOIN annotation_task AS task ON task.id = event.pgh_obj_id
          WHERE task.question_id = %(question)s AND event.round > 1
          ORDER BY event.pgh_obj_id, event.round, event.pgh_id)
     )
     SELECT date_trunc('hour', at, 'UTC') AS hour, sum(delta)::bigint AS delta, sum(votes)::bigint AS votes
     FROM happened GROUP BY 1 ORDER BY 1
-"""
+"""  # noqa: S608 - our own words
 
 
 def _points(now: datetime, left: int, deltas: dict[datetime, int], cast: dict[datetime, int]) -> tuple[timedelta, list[Point]]:

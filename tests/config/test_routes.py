@@ -55,7 +55,7 @@ class World:
 
     def address(self, pattern: str, role: str) -> str:
         """The pattern with its parts filled in: one's own where something is one's own."""
-        figure = "agreement" if "/agreement/" in pattern else "confusion"
+        figure = "agreement" if "/agreement/" in pattern else "burn-down" if "/progress/" in pattern else "confusion"
         pattern = pattern.replace("<slug:name>", figure)
         return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda part: str(self.parts[role][part[1]]), pattern)
 
