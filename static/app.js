@@ -123,6 +123,7 @@
   const singleKey = (event) => {
     if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || inText(event.target)) return null;
     if (event.key === "?") return "?";
+    if (event.key === "+" || event.key === "=") return "singleKeysOn" in document.body.dataset ? "+" : null; // one key, with Shift or without
     if (event.shiftKey || !("singleKeysOn" in document.body.dataset)) return null;
     // Digits by their place: on some keyboards the row gives them only with Shift. So with letters, where the layout has others.
     if (/^Digit\d$/.test(event.code) && !/^[a-z]$/i.test(event.key)) return event.code.slice(5);

@@ -28,6 +28,9 @@
   let shown = "";
   let slow = null;
   let undoWhenSent = false;
+  let stop = data.stop; // why there is no work, when something stands between this person and the next task
+  let practised = null; // the practice task that was answered, until its feedback is read
+  let feedback = null;
 
   const current = () => review ?? held[0] ?? null;
   const idOf = (task) => task.vote ? `vote:${task.vote}` : task.token;
@@ -51,6 +54,110 @@
     }
   };
 
+  // ---------------------------------------------------------------- pictures
+  // One <img> for each task that is held: the one ahead is loaded hidden, and shown by showing it. No cache takes part in this.
+  const makePictures = () => {
+    const [figure, frame, gone] = [$("item"), $("frame"), $("gone")];
+    const images = new Map(); // by task
+    const looked = new Set(); // tasks whose picture was there uncovered
+    let on = null; // the task on screen
+    for (const plain of frame.querySelectorAll("label.cover")) plain.remove();
+    const first = $("picture");
+    const begin = (task) => {
+      const image = first && !images.size && current() === task ? first : document.createElement("img");
+      image.removeAttribute("id");
+      image.width = task.width;
+      image.height = task.height;
+      image.draggable = false;
+      image.addEventListener("load", () => { if (on === task) { shownAt = performance.now(); draw(); } });
+      image.addEventListener("error", () => { image.dataset.gone = ""; if (on === task) draw(); });
+      if (image !== first) { image.hidden = true; image.alt = ""; image.src = task.picture; frame.prepend(image); }
+      else if (image.complete && !image.naturalWidth) image.dataset.gone = "";
+      images.set(idOf(task), image);
+      return image;
+    };
+    const imageOf = (task) => images.get(idOf(task)) ?? begin(task);
+    const again = (image, task) => { delete image.dataset.gone; image.src = `${task.picture}?again=${Date.now()}`; };
+    const isCovered = () => figure.classList.contains("is-covered");
+    const draw = () => {
+      const image = on && imageOf(on);
+      for (const other of images.values()) if (other !== image) { other.hidden = true; other.alt = ""; }
+      if (!image) return;
+      const [isGone, covered] = ["gone" in image.dataset, isCovered()];
+      image.hidden = isGone;
+      image.alt = `The image to judge, ${covered ? "covered" : "uncovered"}`;
+      gone.hidden = !isGone;
+      $("uncover").hidden = !covered || isGone;
+      $("cover-button").hidden = $("zoom-button").hidden = covered || isGone;
+      if (!covered && !isGone && image.complete) looked.add(idOf(on));
+    };
+    const cover = (covered) => {
+      figure.classList.toggle("is-covered", covered);
+      if (covered) zoom(false);
+      draw();
+    };
+    const zoom = (zoomed, at = { x: 0.5, y: 0.5 }) => {
+      figure.classList.toggle("is-zoomed", zoomed);
+      $("zoom-button").setAttribute("aria-pressed", String(zoomed));
+      for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "The image, enlarged: the arrow keys move about"]]) {
+        if (zoomed) frame.setAttribute(name, value); else frame.removeAttribute(name);
+      }
+      frame.scrollTo(zoomed ? frame.scrollWidth * at.x - frame.clientWidth / 2 : 0, zoomed ? frame.scrollHeight * at.y - frame.clientHeight / 2 : 0);
+    };
+    const isZoomed = () => figure.classList.contains("is-zoomed");
+    const toggleCover = () => {
+      if (!on) return;
+      const hadFocus = frame.contains(document.activeElement) || document.activeElement === $("cover-button");
+      cover(!isCovered());
+      if (hadFocus) figure.focus({ preventScroll: true });
+      say(isCovered() ? "Covered" : "Uncovered");
+    };
+    const toggleZoom = () => { if (on && !isCovered()) { zoom(!isZoomed()); (isZoomed() ? frame : figure).focus({ preventScroll: true }); } };
+    const toggleGrey = () => {
+      const grey = figure.classList.toggle("is-grey");
+      $("grey-button").setAttribute("aria-pressed", String(grey));
+      const body = new FormData();
+      body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+      if (grey) body.append("greyscale", "on");
+      fetch(data.urls.greyscale, { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => {});
+    };
+    $("uncover").addEventListener("click", toggleCover);
+    $("cover-button").addEventListener("click", toggleCover);
+    $("zoom-button").addEventListener("click", toggleZoom);
+    $("grey-button").addEventListener("click", toggleGrey);
+    $("again-load").addEventListener("click", () => { again(imageOf(on), on); figure.focus({ preventScroll: true }); draw(); });
+    $("broken").addEventListener("click", () => form.querySelector("[data-abstain=broken]").click());
+    frame.addEventListener("click", (event) => {
+      if (event.target.tagName !== "IMG") return;
+      const box = event.target.getBoundingClientRect();
+      zoom(!isZoomed(), { x: (event.clientX - box.left) / box.width, y: (event.clientY - box.top) / box.height });
+    });
+    window.addEventListener("online", () => { for (const [id, image] of images) { const task = [review, ...held].find((one) => one && idOf(one) === id); if (task && "gone" in image.dataset) { again(image, task); draw(); } } });
+    window.addEventListener("pagehide", () => { for (const image of images.values()) image.remove(); images.clear(); });
+    return {
+      // These tasks' pictures are here or on their way; others are dropped.
+      keep(tasks) {
+        const wanted = new Set(tasks.map(idOf));
+        if (practised) wanted.add(idOf(practised));
+        for (const [id, image] of images) if (!wanted.has(id)) { image.remove(); images.delete(id); }
+        for (const task of tasks) imageOf(task);
+      },
+      show(task) {
+        on = task;
+        if (!task) { draw(); return; }
+        frame.style.setProperty("--w", task.width);
+        frame.style.setProperty("--h", task.height);
+        frame.dataset.sized = "";
+        $("size").textContent = `, ${task.width} by ${task.height}`;
+        zoom(false);
+        cover(task.covered);
+      },
+      seen: (task) => looked.has(idOf(task)),
+      covered: isCovered,
+      toggleCover, toggleGrey, toggleZoom,
+    };
+  };
+
   // ---------------------------------------------------------------- showing
   const open = (id, isOpen) => {
     const panel = $(id);
@@ -70,6 +177,8 @@
   };
   const check = form.querySelector(".choice .check").cloneNode(true);
   check.setAttribute("class", "icon");
+
+  const pictures = data.question.kind === "image" ? makePictures() : null;
 
   const openTags = (choice) => {
     opened = choice?.value ?? null;
@@ -94,21 +203,31 @@
     $("seed-button").querySelector("span").textContent = visible ? "Hide seed" : "Show seed";
   };
 
+  const stateNow = (task) => {
+    if (feedback) return "feedback";
+    if (task || practised) return "work";
+    if (outbox.unsent().length) return "waiting";
+    return stop ? "stop" : "nothing";
+  };
   const show = ({ focus = true } = {}) => {
     const task = current();
-    const waits = !task && outbox.unsent().length > 0;
-    form.dataset.state = task ? "work" : waits ? "waiting" : "nothing";
-    $("ask").disabled = !task;
+    const state = stateNow(task);
+    form.dataset.state = state;
+    $("ask").disabled = state !== "work" || Boolean(practised);
     $("again").hidden = $("keep").hidden = !review;
     $("abstain-button").hidden = Boolean(review);
     showUndo();
     showAddress();
-    if (!task) { shown = ""; if (focus && !waits) $("nothing").querySelector("h2").focus(); return; }
+    if (practised) return; // it stays on screen until its feedback is read
+    pictures?.keep(review ? [review, ...held] : held);
+    if (state === "stop") showStop();
+    if (!task) { shown = ""; pictures?.show(null); if (focus && state !== "waiting") $(state).querySelector("h2").focus(); return; }
     if (shown === idOf(task)) return;
     shown = idOf(task);
     const long = (task.text ?? "").length > LONG_TEXT;
-    $("text").textContent = task.text ?? "";
+    if ($("text")) $("text").textContent = task.text ?? "";
     $("item-id").textContent = task.item;
+    $("practice").hidden = !task.practice;
     for (const text of form.querySelectorAll(".item__text")) text.classList.toggle("item__text--long", long);
     if ($("seed")) { $("origin").textContent = task.origin ?? ""; $("seed").hidden = $("seed-button").hidden = !task.origin; setSeed(false); }
     form.elements.token.value = task.token ?? "";
@@ -127,6 +246,7 @@
     const mine = choiceOf(draft.choice ?? task.choice);
     openTags(mine && mine.tags !== "none" ? mine : null);
     shownAt = performance.now();
+    pictures?.show(task);
     window.scrollTo(0, 0);
     if (focus) $("item").focus({ preventScroll: true });
   };
@@ -144,9 +264,75 @@
     $("undo").querySelector("span").textContent = review ? "Further back" : "Undo";
   };
 
+  // ---------------------------------------------------------------- why it does not go on, and when it does
+  const minutesTo = (at) => Math.ceil((Date.parse(at) - Date.now()) / 60000);
+  const inWords = (minutes) => minutes === 1 ? "1 minute" : minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+  const clock = (at) => new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const showStop = () => {
+    $("stop-title").textContent = stop.title;
+    $("stop-message").textContent = stop.message;
+    $("stop-until").hidden = !stop.until;
+    if (stop.until) { $("stop-time").dateTime = stop.until; $("stop-time").textContent = clock(stop.until); }
+    $("stop-act").textContent = stop.act.label;
+    $("stop-act").href = stop.act.url;
+    countDown();
+  };
+  // Once a minute, and never more than words: when the time has come, a button says so and waits.
+  const countDown = () => {
+    showBreak();
+    if (!stop?.until || form.dataset.state !== "stop") return;
+    const minutes = minutesTo(stop.until);
+    $("stop-in").textContent = minutes > 0 ? `, in ${inWords(minutes)}` : "";
+    if (minutes > 0 || $("stop-act").href === $("stop-look").href) return;
+    $("stop-until").hidden = true;
+    $("stop-message").textContent = "You can go on now, whenever you like.";
+    $("stop-act").textContent = "Go on";
+    $("stop-act").href = $("stop-look").href;
+  };
+  let care = data.care;
+  const showCare = () => {
+    const meter = $("care-meter");
+    if (!meter || !care) return;
+    meter.value = meter.dataset.span === "day" ? care.day : care.hour;
+    meter.textContent = `${meter.value} of ${meter.max}`;
+    $("care-count").textContent = meter.value;
+    if (meter.value > 0) $("care").hidden = false;
+    showBreak();
+  };
+  const showBreak = () => {
+    if (!$("break-text") || !care) return;
+    const minutes = care.break_at ? minutesTo(care.break_at) : null;
+    const [wide, short] = minutes === null ? ["", "Break"] : minutes > 0 ? ["Break in ", `${minutes} min`] : ["", "Break due"];
+    $("break-wide").textContent = wide;
+    $("break-short").textContent = short;
+  };
+  setInterval(countDown, 60000);
+
+  const showFeedback = (given) => {
+    feedback = given;
+    const tags = given.tags.map((value) => data.tags.find((tag) => tag.value === value)?.label ?? value);
+    $("feedback-h").replaceChildren(...(given.correct ? [check.cloneNode(true)] : []), given.correct ? "That is right" : "Not quite");
+    const answer = document.createElement("b");
+    answer.append(given.label + (tags.length ? `: ${tags.join(", ")}` : ""));
+    $("feedback-answer").replaceChildren("The answer is ", answer, ".");
+    $("feedback-why").textContent = given.why;
+    form.toggleAttribute("data-item-gone", !practised); // answered before a reload
+    show({ focus: false });
+    $("feedback-h").focus();
+  };
+  const goOn = () => {
+    feedback = practised = null;
+    shown = "";
+    show();
+  };
+
   // ---------------------------------------------------------------- answering
   const press = (choice) => {
-    if (!current()) return;
+    if (!current() || practised) return;
+    if (pictures && !review && !pictures.seen(current())) {
+      say(pictures.covered() ? "Uncover the picture first, with U. Or abstain, with A." : "The picture is not there yet. Wait for it, or abstain, with A.");
+      return;
+    }
     if (choice.tags === "none") send(choice);
     else { openTags(choice); keepDraft(); $("tags").querySelector("input").focus({ preventScroll: true }); }
   };
@@ -164,18 +350,19 @@
     const body = { person: data.person, choice: choice.value, tags: choice.tags === "none" ? [] : chosenTags(), comment: comment.value.trim() };
     const entry = task.vote
       ? { id: `vote:${task.vote}`, kind: "revise", url: data.urls.votes.replace("/0/", `/${task.vote}/`), body }
-      : { id: `task:${task.token}`, kind: "vote", url: data.urls.vote, body: { ...body, token: task.token, elapsed_ms: Math.round(performance.now() - shownAt) } };
+      : { id: `task:${task.token}`, kind: "vote", url: data.urls.vote, body: { ...body, question: data.question.slug, token: task.token, elapsed_ms: Math.round(performance.now() - shownAt) } };
     hand(task, { ...entry, label: choice.label });
   };
   const abstain = (reason, label) => {
     const task = current();
-    hand(task, { id: `task:${task.token}`, kind: "abstain", url: data.urls.abstain, label: `abstain, ${label.toLowerCase()}`, body: { person: data.person, token: task.token, reason } });
+    hand(task, { id: `task:${task.token}`, kind: "abstain", url: data.urls.abstain, label: `abstain, ${label.toLowerCase()}`, body: { person: data.person, question: data.question.slug, token: task.token, reason } });
   };
   // The answer is kept first, then the screen moves on, then it is sent.
   const hand = (task, entry) => {
     outbox.put(entry);
     localStorage.removeItem(DRAFT + idOf(task));
     if (task.token) { answered.add(task.token); held.shift(); }
+    if (task.practice && entry.kind === "vote") { practised = task; openTags(null); buttons.get(entry.body.choice)?.setAttribute("aria-pressed", "true"); }
     leaveReview();
     say("");
     clearTimeout(slow);
@@ -199,8 +386,13 @@
     $("item").focus({ preventScroll: true });
   };
 
-  // What the server says we hold. The one on screen stays there.
-  const take = (work) => {
+  // What the server says we hold. The one on screen stays there, unless something stops the work.
+  const take = (received) => {
+    const { work } = received;
+    care = received.care ?? care;
+    stop = received.stop ?? null;
+    showCare();
+    if (stop) held = held.filter((one) => work.some((other) => other.token === one.token));
     const onScreen = held[0];
     const others = work.filter((one) => !answered.has(one.token) && one.token !== onScreen?.token);
     held = onScreen ? [work.find((one) => one.token === onScreen.token) ?? onScreen, ...others] : others;
@@ -209,7 +401,7 @@
   const refill = async () => {
     try {
       const response = await fetch(data.urls.next, { headers: { Accept: "application/json" }, redirect: "manual" });
-      if (response.ok) take((await response.json()).work); else show({ focus: false });
+      if (response.ok) take(await response.json()); else show({ focus: false });
     } catch { /* the connection is gone; the outbox says so when there is something to send */ }
   };
 
@@ -217,7 +409,7 @@
     if (what === "waiting") { undoWhenSent = false; say(""); show({ focus: false }); return; }
     if (what === "sent elsewhere") { if (form.dataset.state === "waiting") refill(); return; }
     clearTimeout(slow);
-    if (what === "refused") { say("Not taken"); if (entry.body.token) refill(); else show({ focus: false }); return; }
+    if (what === "refused") { if (practised?.token === entry.body.token) { practised = null; shown = ""; } say("Not taken"); if (entry.body.token) refill(); else show({ focus: false }); return; }
     if (entry.kind === "flag") {
       say("Flagged", "", true);
       if (entry.body.reason === "illegal") { held = held.filter((one) => one.task !== entry.body.task); leaveReview(); shown = ""; refill(); }
@@ -232,12 +424,15 @@
       if (received.choice === entry.body.choice) say("Saved: ", entry.label, true);
       else say("You had already answered this one elsewhere: ", choiceOf(received.choice)?.label ?? received.choice, true);
     }
-    if (received.work) take(received.work); else show({ focus: false });
+    if (received.feedback) showFeedback(received.feedback);
+    else if (practised?.token === entry.body.token) practised = null;
+    if (received.work) take(received); else show({ focus: false });
     if (undoWhenSent && !outbox.unsent().length) { undoWhenSent = false; undo(); }
   });
 
   // ---------------------------------------------------------------- going back
   const undo = async () => {
+    if (practised) return;
     if (back < 0 && outbox.unsent().length) { undoWhenSent = true; say("Your last answer opens as soon as it is through."); return; }
     const answer = answers[back + 1];
     if (!answer) { say("There is nothing further back that can be changed."); return; }
@@ -271,10 +466,10 @@
   $("seed-button")?.addEventListener("click", () => setSeed(!isOpen("seed")));
   form.addEventListener("input", keepDraft);
 
-  const toggleAbstain = () => { if (review || !current()) return; open("flag", false); open("abstain", !isOpen("abstain")); };
-  const toggleFlag = () => { if (!current()) return; open("abstain", false); open("flag", !isOpen("flag")); };
+  const toggleAbstain = () => { if (review || practised || !current()) return; open("flag", false); open("abstain", !isOpen("abstain")); };
+  const toggleFlag = () => { if (practised || !current()) return; open("abstain", false); open("flag", !isOpen("flag")); };
   const toggleComment = () => {
-    if (!current()) return;
+    if (practised || !current()) return;
     open("comment-field", !isOpen("comment-field"));
     if (isOpen("comment-field")) comment.focus(); else $("item").focus({ preventScroll: true });
   };
@@ -283,13 +478,16 @@
   $("comment-button").addEventListener("click", toggleComment);
 
   const guide = $("guideline");
-  if (localStorage.getItem("assay:guide") === "closed") guide.open = false;
-  guide.addEventListener("toggle", () => localStorage.setItem("assay:guide", guide.open ? "open" : "closed"));
+  const GUIDE = data.question.kind === "image" ? "assay:guide:image" : "assay:guide";
+  if (localStorage.getItem(GUIDE)) guide.open = localStorage.getItem(GUIDE) === "open";
+  guide.querySelector("summary").addEventListener("click", () => localStorage.setItem(GUIDE, guide.open ? "closed" : "open")); // it opens or closes after this
+  $("go-on").addEventListener("click", goOn);
 
   // ---------------------------------------------------------------- the keys
   const onEnter = (event) => {
     if (event.target.closest("button, a, summary")) return false;
-    if (isOpen("flag") && form.elements.flag_reason.value) flag();
+    if (feedback) goOn();
+    else if (isOpen("flag") && form.elements.flag_reason.value) flag();
     else if (opened) sendOpened();
     else if (review) keep();
     else return false;
@@ -318,9 +516,10 @@
   };
   const named = {
     z: undo, a: toggleAbstain, f: toggleFlag, c: toggleComment,
-    g: () => { guide.open = !guide.open; },
+    g: () => guide.querySelector("summary").click(),
     p: () => { location.href = data.urls.home; },
     s: () => { if ($("seed") && !$("seed-button").hidden) setSeed(!isOpen("seed")); },
+    ...(pictures ? { u: () => pictures.toggleCover(), b: () => pictures.toggleGrey(), "+": () => pictures.toggleZoom() } : {}),
     "?": () => $("keys").togglePopover(),
   };
   document.addEventListener("keydown", (event) => {
@@ -341,6 +540,7 @@
 
   forgetOldDrafts();
   show({ focus: false });
-  if (!held.length && !review && !answered.size) $("nothing").querySelector("h2").focus({ preventScroll: true });
+  showCare();
+  if (!held.length && !review && !answered.size) $(form.dataset.state).querySelector("h2").focus({ preventScroll: true });
   if (answered.size) refill();
 })();

@@ -1,16 +1,60 @@
 """One's own exposure as small drawings: bars by hour, a grid of days and hours. SVG with attributes, for our strict policy."""
 
+import math
 from collections.abc import Sequence
+from datetime import datetime
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from annotation.gate import Care
 from annotation.wellbeing import Day, HourCount
 
 register = template.Library()
 CELL = 14  # of the grid, in SVG units
 ROOM_ABOVE, ROOM_LEFT = 20, 56  # for the hours and the dates
+
+
+@register.simple_tag
+def care_gauge(care: Care) -> SafeString:
+    """In the bar over an item: how much of the hour's limit is used, or of the day's where the hour has none."""
+    span, seen, limit = ("hour", care.hour, care.hour_limit) if care.hour_limit is not None else ("day", care.day, care.day_limit)
+    if limit is None:
+        return SafeString("")
+    words = "this hour" if span == "hour" else "in 24 h"
+    meter = limit_meter("g2", seen, limit, f'id="care-meter" data-span="{span}"')
+    return format_html(
+        '<div class="gauge" id="care"{}><span class="gauge__line"><span id="g2">Sensitive<span class="wide"> {}</span></span>'
+        ' <span><b id="care-count">{}</b> of {}</span></span>{}</div>',
+        "" if seen else SafeString(" hidden"), words, seen, f"{limit:,}", meter,
+    )  # fmt: skip
+
+
+@register.simple_tag
+def limit_meter(label: str, seen: int, limit: int, more: str = "") -> SafeString:
+    """A meter named by the element with the id `label`; it turns amber at 80 % and red at 95 % by itself."""
+    return format_html(
+        '<meter {} aria-labelledby="{}" min="0" max="{}" low="{}" high="{}" optimum="0" value="{}">{} of {}</meter>',
+        SafeString(more), label, limit, round(limit * 0.8, 1), round(limit * 0.95, 1), seen, seen, limit,
+    )  # fmt: skip
+
+
+@register.simple_tag
+def limit_gauge(words: str, seen: int, limit: int, *key: object) -> SafeString:
+    """A limit with its words, its numbers and its meter. `key` makes its id one of its own on the page."""
+    name = "-".join(["limit", *map(str, key)])
+    return format_html(
+        '<div class="gauge"><span class="gauge__line"><span id="{}">{}</span><span><b>{}</b> of {}</span></span>{}</div>',
+        name, words, f"{seen:,}", f"{limit:,}", limit_meter(name, seen, limit),
+    )  # fmt: skip
+
+
+@register.simple_tag
+def minutes_to(moment: datetime) -> int:
+    """Whole minutes from now, at least 0, rounded up."""
+    return max(0, math.ceil((moment - timezone.now()).total_seconds() / 60))
 
 
 @register.simple_tag

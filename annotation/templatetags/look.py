@@ -5,6 +5,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.models import Project, User
+
 register = template.Library()
 
 # ruff: noqa: E501 - a path is one word
@@ -42,6 +44,7 @@ ICONS = {
     "dial": '<path d="M2.5 12a6 6 0 1 1 11 0"/><path d="M8 10.5 10.8 6.5"/>',
     "eye": '<path d="M1.8 8S4 3.6 8 3.6 14.2 8 14.2 8 12 12.4 8 12.4 1.8 8 1.8 8z"/><circle cx="8" cy="8" r="1.9"/>',
     "info": '<circle cx="8" cy="8" r="5.8"/><path d="M8 7.5V11M8 5.2v.01"/>',
+    "zoom": '<circle cx="7" cy="7" r="4.6"/><path d="M10.4 10.4 14 14M5 7h4M7 5v4"/>',
     "clock": '<circle cx="8" cy="8" r="5.8"/><path d="M8 4.8V8l2.2 1.5"/>',
 }
 # A filled circle is a person, a hollow square the machine, both overlapping where they meet.
@@ -86,3 +89,16 @@ def side_link(context: template.Context, name: str, label: str) -> SafeString:
 def short_id(external_id: str) -> str:
     """An id in a list: a long one, such as a hash and a row, keeps its two ends, by which it is still found."""
     return external_id if len(external_id) <= 26 else f"{external_id[:14]}…{external_id[-10:]}"
+
+
+@register.filter
+def percent(share: float) -> str:
+    """A share in percent, as it was set: 0.125 is 12.5%."""
+    return f"{share * 100:.6g}%"
+
+
+@register.simple_tag(takes_context=True)
+def name(context: template.Context, user: User) -> str:
+    """{% name sample.created_by %}: a user as the researchers of this page's project see them."""
+    project: Project = context["member"].project
+    return project.name_of(user)

@@ -7,7 +7,9 @@ other people's votes or about scores.
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -16,13 +18,23 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, queue
+from annotation import access, gate, queue
+from annotation.checks import Feedback
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import AbstainReason, FlagReason, Membership, Question, TagUse
+from annotation.models import AbstainReason, FlagReason, Kind, Membership, Question, TagUse
 
 ANSWERS_BACK = 20  # how far Undo reaches
 LONG_TEXT = 280  # characters; beyond, an item is set smaller
+STOPPED = {
+    "consent": "Before you start",
+    "break": "Time for a break",
+    "hour_limit": "Enough for this hour",
+    "day_limit": "Enough for now",
+    "paused": "You are paused on this question",
+    "unassigned": "Others work on this question",
+    "inactive": "This question is closed",
+}
 
 
 # ---------------------------------------------------------------- the page
@@ -58,6 +70,8 @@ def _page(
     tags = list(question.tags.all())
     votes, today = queue.progress_of(member, question)
     share = queue.settled_share(question)
+    stop = None if work else gate.stop_of(member, question)
+    care = gate.care_of(member)
     shown = review or (work[0] if work else None)
     context = {
         "member": member,
@@ -82,13 +96,21 @@ def _page(
         "pressed_tags": said["tags"] if said else review.tags if review else [],
         "error": error,
         "last": answers[0] if answers else None,
+        "care": care,
+        "stop": stop and stop_as_json(stop, member, question),
+        "until": stop and stop.until,
         "data": {
             "person": member.user_id,
-            "question": {"title": question.title, "version": guideline.version if guideline else 0},
+            "question": {
+                "slug": question.slug,
+                "kind": question.kind,
+                "title": question.title,
+                "version": guideline.version if guideline else 0,
+            },
             "choices": [{"value": c.value, "label": c.label, "key": c.hotkey.lower(), "tags": c.tag_use} for c in choices],
             "tags": [{"value": t.value, "label": t.label, "key": t.hotkey.lower()} for t in tags],
-            "work": [as_json(one) for one in work],
-            "review": vote_as_json(review) if review else None,
+            **hand(member, question, work, care, stop),
+            "review": vote_as_json(member, review) if review else None,
             "answers": [{"vote": a.id, "label": a.label} for a in answers if a.kind == "vote" and a.changeable],
             "urls": {
                 "vote": reverse("vote", args=[member.project.slug]),
@@ -96,6 +118,7 @@ def _page(
                 "flag": reverse("flag", args=[member.project.slug]),
                 "next": reverse("next_work", args=[member.project.slug, question.slug]),
                 "votes": reverse("own_vote", args=[member.project.slug, 0]),
+                "greyscale": reverse("greyscale"),
                 "home": reverse("home"),
             },
         },
@@ -108,31 +131,79 @@ def _examples(examples: Sequence[Mapping[str, str]], choices: Sequence[Any]) -> 
     return [{**example, "choice": labels.get(example.get("choice", ""), example.get("choice", ""))} for example in examples]
 
 
-def as_json(work: queue.Work) -> dict[str, Any]:
+def hand(
+    member: Membership, question: Question | None, work: Sequence[queue.Work], care: gate.Care, stop: gate.Stop | None = None
+) -> dict[str, Any]:
+    """What the script gets with every answer: what is held now, the gauges, and why nothing is held, when something stands between."""
+    return {
+        "work": [as_json(member, one) for one in work],
+        "care": care_as_json(care),
+        **({"stop": stop_as_json(stop, member, question)} if stop and question else {}),
+    }
+
+
+def as_json(member: Membership, work: queue.Work) -> dict[str, Any]:
     """What the script may know of a task: the item and the hold, nothing else."""
     return {
         "token": str(work.token),
         "task": work.task_id,
-        "item": work.item_id,
-        "kind": work.kind,
-        "text": work.text,
-        "origin": work.origin_text,
         "expires": work.expires_at.isoformat(),
         "version": work.guideline_version,
+        "practice": work.practice,
+        **_item_as_json(member, work),
     }
 
 
-def vote_as_json(vote: queue.OwnVote) -> dict[str, Any]:
+def vote_as_json(member: Membership, vote: queue.OwnVote) -> dict[str, Any]:
     return {
         "vote": vote.vote_id,
         "task": vote.task_id,
-        "item": vote.item_id,
-        "kind": vote.kind,
-        "text": vote.text,
-        "origin": vote.origin_text,
         "choice": vote.choice,
         "tags": vote.tags,
         "comment": vote.comment,
+        **_item_as_json(member, vote),
+    }
+
+
+def _item_as_json(member: Membership, shown: queue.Work | queue.OwnVote) -> dict[str, Any]:
+    """A picture is judged without its prompt, so a picture's origin is never sent, whatever the question says."""
+    picture = shown.kind == Kind.IMAGE
+    return {
+        "item": shown.item_id,
+        "kind": shown.kind,
+        "text": shown.text,
+        "origin": None if picture else shown.origin_text,
+        "picture": reverse("picture", args=[member.project.slug, shown.item_id]) if picture else None,
+        "width": shown.width,
+        "height": shown.height,
+        "covered": shown.covered,
+    }
+
+
+def care_as_json(care: gate.Care) -> dict[str, Any]:
+    """Times as ISO 8601 or None."""
+    return {
+        "hour": care.hour,
+        "hour_limit": care.hour_limit,
+        "day": care.day,
+        "day_limit": care.day_limit,
+        "break_at": care.break_at and care.break_at.isoformat(),
+        "break_until": care.break_until and care.break_until.isoformat(),
+    }
+
+
+def stop_as_json(stop: gate.Stop, member: Membership, question: Question) -> dict[str, Any]:
+    """Why it does not go on, when it does, and the one thing to do."""
+    act = {"label": "Your work", "url": reverse("home")}
+    if stop.code == "consent":
+        here = reverse("label", args=[member.project.slug, question.slug])
+        act = {"label": "Read and decide", "url": f"{reverse('consent', args=[member.project.slug])}?{urlencode({'next': here})}"}
+    return {
+        "code": stop.code,
+        "title": STOPPED[stop.code],
+        "message": stop.message,
+        "until": stop.until and stop.until.isoformat(),
+        "act": act,
     }
 
 
@@ -151,25 +222,35 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
             "note": post.get("note", ""),
         }
         return _page(request, member, question, error=error, said=said, status=422 if isinstance(error, Invalid) else error.status)
-    messages.success(request, done)
+    words, feedback = done
+    messages.success(request, words)
+    if feedback:
+        messages.info(request, in_words(question, feedback), extra_tags="practice")
     return redirect(here)
 
 
-def _do_by_form(post: Any, member: Membership, question: Question) -> str:
+def _do_by_form(post: Any, member: Membership, question: Question) -> tuple[str, Feedback | None]:
+    """What was done, in words; and what is said about a practice answer."""
     check_texts(value for _, values in post.lists() for value in values)
     action = post.get("do", "vote")
     if action == "abstain":
         queue.abstain(member, token_of(post), post.get("abstain_reason", ""))
-        return "Abstained"
+        return "Abstained", None
     if action == "flag":
         queue.flag(member, number_of(post, "task"), post.get("flag_reason", ""), post.get("note", ""))
-        return "Flagged"
+        return "Flagged", None
     choice, tags, comment = post.get("choice", ""), tags_for(question, post.get("choice", ""), post.getlist("tag")), post.get("comment", "")
     if post.get("vote"):
         queue.revise_vote(member, number_of(post, "vote"), choice=choice, tags=tags, comment=comment)
-    else:
-        queue.cast_vote(member, token_of(post), choice=choice, tags=tags, comment=comment)
-    return f"Saved: {label_of(question, choice)}"
+        return f"Saved: {label_of(question, choice)}", None
+    receipt = queue.cast_vote(member, token_of(post), choice=choice, tags=tags, comment=comment)
+    return f"Saved: {label_of(question, choice)}", receipt.feedback
+
+
+def in_words(question: Question, feedback: Feedback) -> str:
+    labels = dict(question.tags.values_list("value", "label"))
+    tags = f": {', '.join(labels.get(tag, tag) for tag in feedback.tags)}" if feedback.tags else ""
+    return f"{'That was right.' if feedback.correct else 'Not quite.'} The answer is {feedback.label}{tags}. {feedback.why}".strip()
 
 
 def label_of(question: Question, choice: str) -> str:
@@ -185,7 +266,10 @@ def tags_for(question: Question, choice: str, tags: list[str]) -> list[str]:
 # ---------------------------------------------------------------- with script
 @require_POST
 def vote(request: HttpRequest, project: str) -> JsonResponse:
-    """{person, token, choice, tags, comment, elapsed_ms} -> {vote, choice, work}. The same token again gives the same answer."""
+    """{person, question, token, choice, tags, comment, elapsed_ms} -> {vote, choice, work, care}, and stop or feedback.
+
+    The same token again gives the same answer. `question` is where the page is: why nothing follows is told for it.
+    """
     member = access.voter(request.user, project)
     body = body_of(request, member)
     elapsed = body.get("elapsed_ms")
@@ -197,15 +281,23 @@ def vote(request: HttpRequest, project: str) -> JsonResponse:
         comment=str(body.get("comment", "")),
         elapsed_ms=elapsed if isinstance(elapsed, int) and elapsed >= 0 else None,
     )
-    return private({"vote": receipt.vote_id, "choice": receipt.choice, "work": [as_json(one) for one in receipt.work]})
+    answer = {"vote": receipt.vote_id, "choice": receipt.choice, **_hand_named(member, body, receipt.work, receipt.care)}
+    return private(answer | {"feedback": asdict(receipt.feedback)} if receipt.feedback else answer)
 
 
 @require_POST
 def abstain(request: HttpRequest, project: str) -> JsonResponse:
-    """{person, token, reason} -> {work}."""
+    """{person, question, token, reason} -> {work, care}, and stop."""
     member = access.voter(request.user, project)
     body = body_of(request, member)
-    return private({"work": [as_json(one) for one in queue.abstain(member, token_of(body), str(body.get("reason", "")))]})
+    work = queue.abstain(member, token_of(body), str(body.get("reason", "")))
+    return private(_hand_named(member, body, work, gate.care_of(member)))
+
+
+def _hand_named(member: Membership, body: Mapping[str, Any], work: Sequence[queue.Work], care: gate.Care) -> dict[str, Any]:
+    """`hand` for the question that the body names; looked up only when nothing follows."""
+    asked = None if work else Question.objects.filter(project_id=member.project_id, slug=str(body.get("question", ""))).first()
+    return hand(member, asked, work, care, gate.stop_of(member, asked) if asked else None)
 
 
 @require_POST
@@ -219,9 +311,11 @@ def flag(request: HttpRequest, project: str) -> JsonResponse:
 
 @require_GET
 def next_work(request: HttpRequest, project: str, question: str) -> JsonResponse:
-    """{work}: what the member holds, topped up."""
+    """{work, care}, and stop: what the member holds, topped up."""
     member = access.voter(request.user, project)
-    return private({"work": [as_json(one) for one in queue.next_work(member, access.question(member, question))]})
+    asked = access.question(member, question)
+    work = queue.next_work(member, asked)
+    return private(hand(member, asked, work, gate.care_of(member), None if work else gate.stop_of(member, asked)))
 
 
 @require_http_methods(["GET", "POST"])
@@ -231,7 +325,7 @@ def own_vote(request: HttpRequest, project: str, vote: int) -> JsonResponse:
     if vote >= 2**63:
         raise Missing("You have no such vote.")
     if request.method == "GET":
-        return private(vote_as_json(queue.own_vote(member, vote)))
+        return private(vote_as_json(member, queue.own_vote(member, vote)))
     body = body_of(request, member)
     choice = str(body.get("choice", ""))
     queue.revise_vote(member, vote, choice=choice, tags=words_of(body, "tags"), comment=str(body.get("comment", "")))

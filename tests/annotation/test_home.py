@@ -68,7 +68,7 @@ def test_an_adjudicator_sees_disputes_a_researcher_their_projects(cast: Cast, si
     for member, choice in ((cast.alice, "yes"), (cast.dave, "no")):
         queue.cast_vote(member, queue.next_work(member, question)[0].token, choice=choice)
     charlie = sign_in(cast.charlie).get("/")
-    assert charlie.context["disputes"] == [(cast.charlie, question, 1, 0)]
+    assert charlie.context["disputes"] == [(cast.charlie, question, 1, 0, None)]
     assert charlie.content.decode().count("btn--primary") == 1, "one button stands out, and it is the dispute's"
     assert charlie.context["first_dispute"] == question
     bob = sign_in(cast.bob).get("/")

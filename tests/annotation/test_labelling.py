@@ -11,6 +11,11 @@ from annotation.models import Abstention, Flag, Guideline, Lease, Question, Task
 from tests.cast import Cast, make_question, make_tasks
 
 
+SHOWN = {
+    "token", "task", "item", "kind", "text", "origin", "expires", "version", "practice", "picture", "width", "height", "covered",
+}  # fmt: skip
+
+
 @pytest.fixture
 def toxicity(cast: Cast) -> Question:
     question = make_question(cast.project)
@@ -61,7 +66,7 @@ def test_the_guideline_is_markdown_without_html_and_its_headings_stay_under_the_
 def test_a_closed_question_says_so(cast: Cast, toxicity: Question, sign_in) -> None:
     toxicity.active = False
     toxicity.save()
-    assert "This question is closed." in sign_in(cast.alice).get("/p/study/label/toxicity/").content.decode()
+    assert "This question is closed" in sign_in(cast.alice).get("/p/study/label/toxicity/").content.decode()
 
 
 # ---------------------------------------------------------------- one answer, one request
@@ -248,11 +253,8 @@ def test_no_response_to_a_voter_says_what_others_answered(cast: Cast, toxicity: 
     for _ in range(6):
         work = held(erin)
         response = post(erin, "vote/", token=work[0]["token"], choice="yes")
-        assert set(response.json()) == {"vote", "choice", "work"}
-        assert all(
-            set(one) == {"token", "task", "item", "kind", "text", "origin", "expires", "version"}
-            for one in [*work, *response.json()["work"]]
-        )
+        assert set(response.json()) == {"vote", "choice", "work", "care"}
+        assert all(set(one) == SHOWN for one in [*work, *response.json()["work"]])
         seen += [response.content, erin.get(f"/p/study/votes/{response.json()['vote']}/").content]
     seen += [erin.get("/").content, erin.get("/p/study/label/toxicity/").content]
     everything = b"".join(seen).decode()
