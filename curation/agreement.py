@@ -38,11 +38,12 @@ GROUP BY part, votes
 """
 _JOIN_ITEM = "JOIN annotation_item AS item ON item.id = task.item_id"
 _JOIN_MEMBER = "JOIN annotation_membership AS member ON member.id = vote.member_id"
-# Tasks on which a majority of one group's votes and a majority of another's name different choices.
+# Tasks that two groups or more voted on: where majorities of two name different choices, and where a group has no majority.
 _SPLIT = """
-SELECT count(*) AS both, count(*) FILTER (WHERE differ) AS differ
+SELECT count(*) AS both, count(*) FILTER (WHERE differ) AS differ, count(*) FILTER (WHERE NOT differ AND lacking) AS lacking
 FROM (
-    SELECT task, min(choice) <> max(choice) AS differ
+    SELECT task, coalesce(min(choice) FILTER (WHERE most) <> max(choice) FILTER (WHERE most), false) AS differ,
+           count(*) FILTER (WHERE most) < count(DISTINCT part) AS lacking
     FROM (
         SELECT task.id AS task, member.attributes ->> %(key)s AS part, vote.choice_id AS choice,
                2 * count(*) > sum(count(*)) OVER (PARTITION BY task.id, member.attributes ->> %(key)s) AS most
@@ -52,8 +53,8 @@ FROM (
         WHERE task.question_id = %(question)s AND task.state = ANY(%(settled)s) AND task.vote_count = task.votes_required
         GROUP BY task.id, part, vote.choice_id
     ) AS counted
-    WHERE most GROUP BY task HAVING count(*) > 1
-) AS decided
+    GROUP BY task HAVING count(DISTINCT part) > 1
+) AS compared
 """
 _RATERS = """
 SELECT member.attributes ->> %(key)s AS part, count(DISTINCT member.id) AS raters
@@ -107,15 +108,16 @@ class Part:
 class Parts:
     """The votes by raters' attribute or items' metadata, the most votes first; `not_shown` values beyond those are left out.
 
-    differ, both: the items on which majorities of two groups name different choices, of those where two groups have one; for
-    metadata None, because an item is in one slice only.
+    both: the items that two groups voted on; differ: of these, where majorities of two groups name different choices; lacking:
+    where they do not, but a group has no majority. None for metadata, because an item is in one slice only.
     """
 
     key: str
     parts: tuple[Part, ...]
     not_shown: int
-    differ: int | None = None
     both: int | None = None
+    differ: int | None = None
+    lacking: int | None = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ def by_attribute(question: Question, key: str) -> Parts:
     raters = {row["part"]: row["raters"] for row in sql.rows(_RATERS, key=key, project=question.project_id, question=question.pk)}
     found = _parts(question, key, part="member.attributes ->> %(key)s", joins=_JOIN_MEMBER, raters=raters)
     split = sql.the(_SPLIT, key=key, question=question.pk, settled=list(SETTLED))
-    return replace(found, differ=split["differ"], both=split["both"])
+    return replace(found, **split)
 
 
 def by_metadata(question: Question, key: str) -> Parts:
@@ -300,6 +302,7 @@ def parts_as_json(found: Parts) -> dict[str, Any]:
             for part in found.parts
         ],
         "not_shown": found.not_shown,
-        "differ": found.differ,
         "both": found.both,
+        "differ": found.differ,
+        "lacking": found.lacking,
     }

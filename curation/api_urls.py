@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from curation.api import agreement, comparisons, exporting, imports, items, overview, runs, samples, steering
+from curation.api import agreement, comparisons, disagreement, exporting, imports, items, overview, raters, runs, samples, steering
 
 PROJECT = "projects/<slug:project>/"
 
@@ -25,6 +25,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}export/csv/", exporting.Csv.as_view(), name="api_export_csv"),
     # where machine meets human
     path(f"{PROJECT}agreement/<slug:question>/", agreement.OfQuestion.as_view(), name="api_agreement"),
+    path(f"{PROJECT}agreement/<slug:question>/differences/", agreement.Differences.as_view(), name="api_agreement_differences"),
+    path(f"{PROJECT}raters/<slug:question>/", raters.OfQuestion.as_view(), name="api_raters"),
+    path(f"{PROJECT}raters/<slug:question>/pairs/", raters.PairsView.as_view(), name="api_rater_pairs"),
+    path(f"{PROJECT}raters/<slug:question>/figures/<slug:name>/", raters.FigureView.as_view(), name="api_raters_figure"),
+    path(f"{PROJECT}questions/<slug:question>/disagreements/", disagreement.OfQuestion.as_view(), name="api_disagreements"),
+    path(f"{PROJECT}questions/<slug:question>/disagreements/tasks/", disagreement.Tasks.as_view(), name="api_disagreement_tasks"),
     path(f"{PROJECT}comparisons/", comparisons.Listing.as_view(), name="api_comparisons"),
     path(f"{PROJECT}comparisons/<int:comparison>/", comparisons.Single.as_view(), name="api_comparison"),
     path(f"{PROJECT}comparisons/<int:comparison>/result/", comparisons.Outcome.as_view(), name="api_comparison_result"),

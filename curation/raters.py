@@ -3,7 +3,7 @@
 For researchers only: nothing of it reaches a voter. People appear by pseudonym.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,12 @@ from django.db.models import Count
 from annotation import known, sql
 from annotation.errors import Missing
 from annotation.models import Abstention, Choice, Membership, Question, Role
-from curation import ballots
-from curation.agreement import stamp_of
+from curation import agreement, ballots
 from curation.ballots import Ballots
 from curation.keeping import kept
 from curation.stats.dawid_skene import MOST_ITERATIONS, SMOOTHING, TOLERANCE, DawidSkene, dawid_skene
 from curation.stats.intervals import Estimate, Floats, Ints, wilson
-from curation.stats.raters import Pairs, majority, medians, pairs, settled_by_others
+from curation.stats.raters import FEWEST_SHARED, Pairs, majority, medians, pairs, settled_by_others
 
 FEWEST = 5  # answers, before a share of them is given
 MOST_PAIRS = 200_000  # kept, those with the most shared items
@@ -139,7 +138,7 @@ class Person:
 def of_question(question: Question) -> Standing:
     """Made once from all votes and kept; where that takes long it may be a little behind, as `at` says."""
     choices = list(question.choices.all())
-    stamp, keep = stamp_of(question, choices)
+    stamp, keep = agreement.stamp_of(question, choices)
     found = kept(f"raters:{question.pk}", stamp, lambda: _standing(question, choices), keep=keep)
     return replace(found.result, at=found.at)
 
@@ -309,21 +308,43 @@ def numbers_of(standing: Standing) -> list[int]:
 
 
 def most_connected(standing: Standing, most: int) -> list[int]:
-    """Places in `standing.raters` of the `most` who share most items with others, those first."""
-    shared = np.bincount(standing.pairs.first, weights=standing.pairs.n, minlength=len(standing.raters))
-    shared += np.bincount(standing.pairs.second, weights=standing.pairs.n, minlength=len(standing.raters))
-    return [int(place) for place in np.argsort(-shared, kind="stable")[:most] if shared[place]]
+    """Places in `standing.raters` of the `most` who share most items with others, pairs with enough of them for a kappa first."""
+    found, size = standing.pairs, len(standing.raters)
+    enough = np.where(found.n >= FEWEST_SHARED, found.n, 0)
+    many, any_ = (
+        np.bincount(found.first, weights=weights, minlength=size) + np.bincount(found.second, weights=weights, minlength=size)
+        for weights in (enough, found.n)
+    )
+    return [int(place) for place in np.lexsort((-any_, -many))[:most] if any_[place]]
 
 
-def pair_list(standing: Standing, *, of: int | None = None, most: int | None = None) -> list[Pair]:
-    """Pairs, the most shared items first; `of`: only those of one number."""
+def pair_list(standing: Standing, *, of: int | None = None, within: Collection[int] | None = None, most: int | None = None) -> list[Pair]:
+    """Pairs, the most shared items first; `of`: only those of one number; `within`: only among these numbers."""
     numbers = np.array(numbers_of(standing), dtype=np.int64)
+    return _made(standing, numbers, _places(standing, numbers, of, within)[:most])
+
+
+def pair_page(standing: Standing, page: int, *, of: int | None = None, size: int = 1000) -> tuple[int, list[Pair]]:
+    """How many pairs there are, and one page of them."""
+    numbers = np.array(numbers_of(standing), dtype=np.int64)
+    places = _places(standing, numbers, of, None)
+    return places.size, _made(standing, numbers, places[(page - 1) * size : page * size])
+
+
+def _places(standing: Standing, numbers: Ints, of: int | None, within: Collection[int] | None) -> Ints:
     found = standing.pairs
     places = np.argsort(-found.n, kind="stable")
+    first, second = numbers[found.first[places]], numbers[found.second[places]]
     if of is not None:
-        places = places[(numbers[found.first[places]] == of) | (numbers[found.second[places]] == of)]
-    made = []
-    for place in places[:most]:
+        places = places[(first == of) | (second == of)]
+    if within is not None:
+        places = places[np.isin(first, list(within)) & np.isin(second, list(within))]
+    return places
+
+
+def _made(standing: Standing, numbers: Ints, places: Ints) -> list[Pair]:
+    found, made = standing.pairs, []
+    for place in places:
         one, other = sorted((int(numbers[found.first[place]]), int(numbers[found.second[place]])))
         made.append(Pair(one, other, found.observed(int(place)), found.cohen(int(place))))
     return made
@@ -423,6 +444,22 @@ def person_as_json(found: Person) -> dict[str, Any]:
     }
 
 
-def pair_as_json(found: Pair) -> dict[str, Any]:
-    """Two raters for a program."""
-    return asdict(found)
+def as_json(question: Question, sort: str = "-votes") -> dict[str, Any]:
+    """Everyone who answered, for a program."""
+    standing = of_question(question)
+    return {
+        "question": question.slug,
+        "choices": list(standing.choices),
+        "at": standing.at.isoformat() if standing.at else None,
+        "raters": [person_as_json(found) for found in ordered(people(question, standing), sort)],
+    }
+
+
+def agreement_as_json(question: Question, *, group: str = "", by: str = "") -> dict[str, Any]:
+    """All of the agreement page for a program, with its parts where asked for."""
+    told = agreement.as_json(question, agreement.of_question(question)) | {"methods": methods_as_json(of_question(question))}
+    if group:
+        told["groups"] = agreement.parts_as_json(agreement.by_attribute(question, group))
+    if by:
+        told["slices"] = agreement.parts_as_json(agreement.by_metadata(question, by))
+    return told

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from curation.agreement import QuestionAgreement, Split
+from curation.agreement import Parts, QuestionAgreement, Split
 from curation.figures import Figure, Row, Spec
 from curation.stats.intervals import Estimate
 
@@ -116,3 +116,41 @@ def _words(split: Split, choices: tuple[str, ...]) -> str:
 def of_question(found: QuestionAgreement) -> list[Figure]:
     """Both, once a task has its votes."""
     return [coefficients(found), splits(found)] if found.splits else []
+
+
+def of_parts(found: Parts, whole: QuestionAgreement, name: str) -> list[Figure]:
+    """Krippendorff's alpha among the votes of each part, and of all; nothing while no part has one."""
+    rows: list[Row] = [
+        {
+            "part": "none" if part.value is None else part.value, "items": part.figures.alpha.n, "votes": part.figures.votes,
+            "alpha": part.figures.alpha.value, "low": part.figures.alpha.low, "high": part.figures.alpha.high,
+            "undefined_because": part.figures.alpha.reason,
+        }
+        for part in found.parts
+    ]  # fmt: skip
+    drawn = [row for row in rows if row["alpha"] is not None]
+    if not drawn:
+        return []
+    least = min([0.0, *(row[end] for row in drawn for end in ("alpha", "low") if row[end] is not None)])
+    y: Spec = {"field": "part", "type": "nominal", "sort": [row["part"] for row in drawn], "title": None}
+    y["axis"] = {"grid": False, "labelLimit": 130, "labelColor": "var(--ink-2)"}
+    x: Spec = {"field": "alpha", "type": "quantitative", "title": None, "axis": {"grid": True, "tickCount": 5, "domain": False}}
+    x["scale"] = {"domain": [round(least - 0.04, 2) if least < 0 else 0, 1], "nice": False}
+    layers: list[Spec] = [
+        {
+            "data": {"values": [row for row in drawn if row["low"] is not None]},
+            "mark": {"type": "bar", "height": 10, "opacity": 0.3, "cornerRadius": 2, "color": "var(--d1)"},
+            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+        },
+        {
+            "data": {"values": drawn},
+            "mark": {"type": "tick", "thickness": 2.5, "size": 14, "opacity": 1, "color": "var(--d1)"},
+            "encoding": {"x": x, "y": y},
+        },
+    ]
+    if whole.figures.alpha.value is not None:
+        mark: Spec = {"type": "rule", "color": "var(--edge)", "strokeDash": [4, 3]}
+        layers.append({"data": {"values": [{"alpha": whole.figures.alpha.value}]}, "mark": mark, "encoding": {"x": x}})
+    told = "; ".join(f"{row['part']} {row['alpha']:.3f}" for row in drawn)
+    finding = f"Krippendorff's alpha by {found.key}. {told}."
+    return [Figure(name, f"Alpha by {found.key}, and of all", finding, {"layer": layers}, rows, height=_ROW * len(drawn) + 40)]

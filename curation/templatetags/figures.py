@@ -31,6 +31,16 @@ def estimate(given: Estimate) -> SafeString:
     )  # fmt: skip
 
 
+@register.simple_tag
+def compact(given: Estimate, too_few: str = "") -> SafeString:
+    """{% compact person.checks %}: an estimate where many stand in a column. `too_few`: short words instead of the reason."""
+    if given.value is None:
+        why = f"{too_few}, n = {given.n:,}" if too_few else given.reason
+        return format_html('<span class="undefined">{}</span>', why)
+    interval = given.note.rstrip(".").lower() if given.low is None else f"{given.low:.2f} to {given.high:.2f}"
+    return format_html('<b>{}</b><span class="sub">{}, n = {}</span>', f"{given.value:.2f}", interval, f"{given.n:,}")
+
+
 def _spark(given: Estimate) -> SafeString:
     """Drawn beside the numbers, so hidden from screen readers. 0 is at 4 units, 1 at 116."""
 

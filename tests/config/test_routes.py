@@ -11,7 +11,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from annotation import people, queue
+from annotation import known, people, queue
 from annotation.models import Membership, Role, User
 from curation.models import Comparison, ImportBatch, Sample, SampleItem
 from scoring.models import Score, Scorer, ScoringRun
@@ -55,7 +55,8 @@ class World:
 
     def address(self, pattern: str, role: str) -> str:
         """The pattern with its parts filled in: one's own where something is one's own."""
-        figure = "agreement" if "/agreement/" in pattern else "burn-down" if "/progress/" in pattern else "confusion"
+        figures = {"/agreement/": "agreement", "/raters/": "pairs", "/progress/": "burn-down"}
+        figure = next((name for part, name in figures.items() if part in pattern), "confusion")
         pattern = pattern.replace("<slug:name>", figure)
         return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda part: str(self.parts[role][part[1]]), pattern)
 
@@ -122,9 +123,10 @@ def _things(cast: make.Cast, question: Any) -> dict[str, Any]:
         project=project, name="first", question=question, positive=question.choices.first(), scorer=scorer, score_name="toxicity",
         created_by=cast.bob.user,
     )  # fmt: skip
+    known_answer = known.mark(question, make.make_items(project, 1, start=90)[0].pk, choice="yes", by=cast.bob)
     return {
         "project": project.slug, "question": question.slug, "number": cast.dave.number, "item": item.pk, "scorer": scorer.pk, "run": run.pk,
-        "batch": batch.pk, "sample": sample.pk, "comparison": comparison.pk, "form": "jsonl", "rest": "nowhere/",
+        "known_answer": known_answer.pk, "batch": batch.pk, "sample": sample.pk, "comparison": comparison.pk, "form": "jsonl", "rest": "nowhere/",
         "kind": "svg",
     }  # fmt: skip
 
