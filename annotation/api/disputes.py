@@ -23,7 +23,7 @@ class AnonymousVoteShape(serializers.Serializer[disputes.AnonymousVote]):
 
 
 class DisputeShape(serializers.Serializer[disputes.Dispute]):
-    """A dispute that you hold. `votes` is null until you have ruled blind."""
+    """A dispute that you hold. `votes`, and why people abstained, are null until you have ruled blind."""
 
     task_id = serializers.IntegerField()
     token = serializers.UUIDField()
@@ -39,6 +39,10 @@ class DisputeShape(serializers.Serializer[disputes.Dispute]):
     blind_tags = serializers.ListField(child=serializers.CharField())
     blind_at = serializers.DateTimeField(allow_null=True)
     votes = AnonymousVoteShape(many=True, allow_null=True)
+    abstentions = serializers.DictField(child=serializers.IntegerField(), allow_null=True, help_text="Reason -> how many abstained for it.")
+    covered = serializers.BooleanField(help_text="A picture to show covered until you ask for it.")
+    width = serializers.IntegerField(allow_null=True)
+    height = serializers.IntegerField(allow_null=True)
 
     class Meta:
         ref_name = "Dispute"

@@ -7,7 +7,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, queue
+from annotation import access, checks, gate, queue
 from annotation.api.fields import View, question_or_none
 from annotation.models import AbstainReason, Choice, FlagReason, Guideline, Question, Tag
 from config.api import LARGEST_ID, read, read_query
@@ -60,9 +60,51 @@ class WorkShape(serializers.Serializer[queue.Work]):
     origin_text = serializers.CharField(allow_null=True)
     expires_at = serializers.DateTimeField()
     guideline_version = serializers.IntegerField()
+    practice = serializers.BooleanField(help_text="Feedback follows your answer.")
+    covered = serializers.BooleanField(help_text="A picture to show covered until you ask for it.")
+    width = serializers.IntegerField(allow_null=True, help_text="Of a picture, in pixels.")
+    height = serializers.IntegerField(allow_null=True)
 
     class Meta:
         ref_name = "Work"
+
+
+class StopShape(serializers.Serializer[gate.Stop]):
+    """Why there is no work for you now."""
+
+    code = serializers.CharField(help_text="consent, break, hour_limit, day_limit, paused, unassigned or inactive")
+    message = serializers.CharField()
+    until = serializers.DateTimeField(allow_null=True, help_text="When it goes on by itself; null when something must be done first.")
+
+    class Meta:
+        ref_name = "Stop"
+
+
+class CareShape(serializers.Serializer[gate.Care]):
+    """Sensitive items handed to you in the last hour and 24 hours, in all your projects, and your breaks. null: no limit."""
+
+    hour = serializers.IntegerField()
+    hour_limit = serializers.IntegerField(allow_null=True)
+    day = serializers.IntegerField()
+    day_limit = serializers.IntegerField(allow_null=True)
+    break_at = serializers.DateTimeField(allow_null=True, help_text="When the next break is due.")
+    break_until = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        ref_name = "CareNow"
+
+
+class FeedbackShape(serializers.Serializer[checks.Feedback]):
+    """What is said after a practice answer."""
+
+    correct = serializers.BooleanField()
+    choice = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the label of one
+    tags = serializers.ListField(child=serializers.CharField())
+    why = serializers.CharField(allow_blank=True)
+
+    class Meta:
+        ref_name = "Feedback"
 
 
 class HeldShape(serializers.Serializer[object]):
@@ -70,6 +112,14 @@ class HeldShape(serializers.Serializer[object]):
 
     class Meta:
         ref_name = "Held"
+
+
+class HandShape(HeldShape):
+    stop = StopShape(allow_null=True, help_text="Why there is no work; null when there is, or when simply nothing waits.")
+    care = CareShape()
+
+    class Meta:
+        ref_name = "Hand"
 
 
 class ReleasedShape(serializers.Serializer[object]):
@@ -99,6 +149,8 @@ class ReceiptShape(serializers.Serializer[queue.Receipt]):
     vote_id = serializers.IntegerField()
     choice = serializers.CharField()
     work = WorkShape(many=True, help_text="What you hold now.")
+    care = CareShape()
+    feedback = FeedbackShape(allow_null=True, help_text="After practice only.")
 
     class Meta:
         ref_name = "Receipt"
@@ -116,6 +168,9 @@ class OwnVoteShape(serializers.Serializer[queue.OwnVote]):
     kind = serializers.CharField()
     text = serializers.CharField(allow_null=True)
     origin_text = serializers.CharField(allow_null=True)
+    covered = serializers.BooleanField()
+    width = serializers.IntegerField(allow_null=True)
+    height = serializers.IntegerField(allow_null=True)
     choice = serializers.CharField()
     tags = serializers.ListField(child=serializers.CharField())
     comment = serializers.CharField(allow_blank=True)
@@ -182,11 +237,14 @@ class Asked(View):
 
 
 class Work(View):
-    @extend_schema(operation_id="work_lease", tags=["work"], request=None, responses=HeldShape)
+    @extend_schema(operation_id="work_lease", tags=["work"], request=None, responses=HandShape)
     def post(self, request: Request, project: str, question: str) -> Response:
-        """Lease the next work of a question: what you hold, topped up to two tasks."""
+        """Lease the next work of a question: what you hold, topped up to two tasks; and why there is none."""
         member = access.voter(request.user, project)
-        return Response(HeldShape({"work": queue.next_work(member, access.question(member, question))}).data)
+        asked = access.question(member, question)
+        work = queue.next_work(member, asked)
+        stop = None if work else gate.stop_of(member, asked)
+        return Response(HandShape({"work": work, "stop": stop, "care": gate.care_of(member)}).data)
 
     @extend_schema(operation_id="work_release", tags=["work"], responses=ReleasedShape)
     def delete(self, request: Request, project: str, question: str) -> Response:
