@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.api import disputes, people, questions, tasks, tokens, work
+from annotation.api import disputes, known, people, questions, rounds, tasks, tokens, work
 
 PROJECT = "projects/<slug:project>/"
 QUESTION = f"{PROJECT}questions/<slug:question>/"
@@ -19,6 +19,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}questions/", questions.Questions.as_view(), name="api_questions"),
     path(QUESTION, questions.QuestionDetail.as_view(), name="api_question"),
     path(f"{QUESTION}guidelines/", questions.Guidelines.as_view(), name="api_guidelines"),
+    # what is known
+    path(f"{QUESTION}known-answers/", known.KnownAnswers.as_view(), name="api_known"),
+    path(f"{QUESTION}known-answers/draw/", known.Draw.as_view(), name="api_known_draw"),
+    path(f"{QUESTION}known-answers/accuracy/", known.Accuracy.as_view(), name="api_known_accuracy"),
+    path(f"{QUESTION}known-answers/<int:known_answer>/", known.KnownAnswer.as_view(), name="api_known_one"),
+    path(f"{QUESTION}pauses/<int:number>/lift/", known.LiftPause.as_view(), name="api_pause_lift"),
+    path(f"{PROJECT}pauses/", known.Pauses.as_view(), name="api_pauses"),
+    path(f"{PROJECT}members/<int:number>/forget/", people.Forget.as_view(), name="api_member_forget"),
     # what is answered
     path(f"{PROJECT}asked/", work.Asked.as_view(), name="api_asked"),
     path(f"{QUESTION}tasks/", tasks.Tasks.as_view(), name="api_tasks"),
@@ -27,10 +35,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}votes/", work.Votes.as_view(), name="api_votes"),
     path(f"{PROJECT}votes/<int:vote>/", work.OwnVote.as_view(), name="api_vote"),
     path(f"{PROJECT}abstentions/", work.Abstentions.as_view(), name="api_abstentions"),
-    path(f"{PROJECT}flags/", work.Flags.as_view(), name="api_flags"),
+    path(f"{PROJECT}flags/", rounds.Flags.as_view(), name="api_flags"),
     path(f"{PROJECT}answers/", work.Answers.as_view(), name="api_answers"),
     path(f"{QUESTION}disputes/", disputes.Disputes.as_view(), name="api_disputes"),
     path(f"{PROJECT}rulings/blind/", disputes.BlindRulings.as_view(), name="api_blind_rulings"),
     path(f"{PROJECT}rulings/", disputes.Rulings.as_view(), name="api_rulings"),
     path(f"{PROJECT}disputes/give-back/", disputes.GiveBack.as_view(), name="api_give_back"),
+    # afterwards
+    path(f"{PROJECT}tasks/<int:task>/", rounds.OneTask.as_view(), name="api_task"),
+    path(f"{QUESTION}tasks/retire/", rounds.Retire.as_view(), name="api_tasks_retire"),
+    path(f"{QUESTION}tasks/reopen/", rounds.Reopen.as_view(), name="api_tasks_reopen"),
+    path(f"{QUESTION}affected/", rounds.Affected.as_view(), name="api_affected"),
+    path(f"{PROJECT}votes/<int:vote>/void/", rounds.VoidVote.as_view(), name="api_vote_void"),
+    path(f"{PROJECT}members/<int:number>/void/", rounds.VoidVotes.as_view(), name="api_votes_void"),
+    path(f"{PROJECT}flags/<int:flag>/handled/", rounds.Handled.as_view(), name="api_flag_handled"),
+    path(f"{PROJECT}items/<int:item>/quarantine/lift/", rounds.LiftQuarantine.as_view(), name="api_quarantine_lift"),
+    path(f"{QUESTION}gaps/", rounds.Gaps.as_view(), name="api_gaps"),
+    path(f"{PROJECT}consistency/", rounds.OfAdjudicators.as_view(), name="api_consistency"),
 ]

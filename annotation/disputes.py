@@ -262,6 +262,7 @@ _LEASE_DISPUTE = """
           AND NOT EXISTS (SELECT FROM annotation_lease AS lease
                           WHERE lease.task_id = task.id AND lease.kind = 'ruling' AND NOT lease.lapsed)
           AND NOT EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
+          AND NOT EXISTS (SELECT FROM annotation_voidedvote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
         ORDER BY task.settled_at, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
     ), lease AS (
         INSERT INTO annotation_lease (task_id, question_id, member_id, kind, round, guideline_id, token, leased_at, expires_at, lapsed)
@@ -287,7 +288,8 @@ _READ_DISPUTE = """
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags,
            (SELECT id FROM annotation_adjudication AS own
             WHERE own.task_id = task.id AND own.round = task.round AND own.member_id = lease.member_id) AS adjudication_id,
-           EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = lease.member_id) AS voted
+           EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = lease.member_id)
+           OR EXISTS (SELECT FROM annotation_voidedvote AS vote WHERE vote.task_id = task.id AND vote.member_id = lease.member_id) AS voted
     FROM annotation_lease AS lease
     JOIN annotation_task AS task ON task.id = lease.task_id
     JOIN annotation_question AS question ON question.id = task.question_id

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.apps import apps
+import pghistory.core
+from django.db.models import Model
 
 from annotation.models import (
     Abstention,
@@ -102,8 +103,7 @@ class _Teller:
         cast: list[tuple[Any, int, bool]] = [(vote, vote.pk, True) for vote in Vote.objects.filter(task=self.task).select_related("member")]
         cast += [(gone, gone.vote_number, False) for gone in VoidedVote.objects.filter(task=self.task).select_related("member")]
         before: dict[int, list[Any]] = {}
-        events = apps.get_model("annotation", "VoteEvent").objects
-        for event in events.filter(pgh_obj_id__in=[number for _, number, _ in cast], pgh_label="revised").order_by("pgh_id"):
+        for event in _events_of(Vote).filter(pgh_obj_id__in=[number for _, number, _ in cast], pgh_label="revised").order_by("pgh_id"):
             before.setdefault(event.pgh_obj_id, []).append(event)
         for vote, number, counts in cast:
             versions = [*before.get(number, []), vote]
@@ -175,8 +175,7 @@ class _Teller:
     # ------------------------------------------------------------ what several parts ask
     def task_events(self) -> list[Any]:
         if not hasattr(self, "_events"):
-            events = apps.get_model("annotation", "TaskEvent").objects
-            self._events = list(events.filter(pgh_obj_id=self.task.pk).select_related("pgh_context").order_by("pgh_id"))
+            self._events = list(_events_of(Task).filter(pgh_obj_id=self.task.pk).select_related("pgh_context").order_by("pgh_id"))
         return self._events
 
     def round_at(self, at: datetime) -> int:
@@ -189,3 +188,9 @@ class _Teller:
         user = event.pgh_context.metadata.get("user") if event.pgh_context else None
         found = Membership.objects.filter(project__questions=self.task.question_id, user=user).first() if isinstance(user, int) else None
         return found.pseudonym if found else ""
+
+
+def _events_of(model: type[Model]) -> Any:
+    """The kept events of a model's rows."""
+    (table,) = pghistory.core.event_models(tracks_model=model)
+    return table._default_manager

@@ -73,7 +73,7 @@ def open_thumbnail(media: Media) -> IO[bytes]:
 
 def _open(name: str) -> IO[bytes]:
     try:
-        return default_storage.open(name)  # type: ignore[return-value]
+        return default_storage.open(name)
     except FileNotFoundError:
         raise Missing("The file of this picture is missing from the storage.", code="file_missing") from None
 

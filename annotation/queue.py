@@ -282,6 +282,8 @@ def flag(member: Membership, task_id: int, reason: str, note: str = "") -> None:
     seen = sql.one(_HAS_SEEN, task=task_id, member=member.pk)
     if seen is None:
         raise Missing("You do not hold this task and have not answered it.")
+    if reason == FlagReason.ILLEGAL:
+        quarantine(seen["item_id"])  # first, because the flag's row holds its task, and tasks are locked in the order of their ids
     sql.rows(
         """
         INSERT INTO annotation_flag (task_id, member_id, reason, note, created_at)
@@ -290,8 +292,6 @@ def flag(member: Membership, task_id: int, reason: str, note: str = "") -> None:
         """,
         task=task_id, member=member.pk, reason=reason, note=note,
     )  # fmt: skip
-    if reason == FlagReason.ILLEGAL:
-        quarantine(seen["item_id"])
 
 
 @transaction.atomic
@@ -310,8 +310,8 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
         return
     lock_progress(member.pk, found["question_id"])
     sql.rows("SELECT id FROM annotation_task WHERE id = %(task)s FOR UPDATE", task=found["task_id"])
-    vote = sql.the(_REVISABLE, vote=vote_id, member=member.pk, choice=choice, window=REVISABLE_AFTER_SETTLING)
-    if not vote["changeable"]:
+    vote = sql.one(_REVISABLE, vote=vote_id, member=member.pk, choice=choice, window=REVISABLE_AFTER_SETTLING)
+    if vote is None or not vote["changeable"]:  # none: a researcher struck it out meanwhile
         raise Conflict("This answer is closed: the task is settled, or someone is ruling on it.", code="closed")
     check_answer(vote, choice, tags)
     sql.rows(
@@ -565,6 +565,7 @@ def _no_lease(member: Membership, token: uuid.UUID) -> Conflict | Missing:
         """
         SELECT id FROM annotation_vote WHERE token = %(token)s AND member_id = %(member)s
         UNION ALL SELECT id FROM annotation_abstention WHERE token = %(token)s AND member_id = %(member)s
+        UNION ALL SELECT id FROM annotation_voidedvote WHERE token = %(token)s AND member_id = %(member)s
         """,
         token=token, member=member.pk,
     )  # fmt: skip

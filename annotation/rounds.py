@@ -122,7 +122,7 @@ def void_votes(member: Membership, question: Question | None, *, by: Membership,
     why = _checked_why(why, _ASK_VOID)
     if member.project_id != by.project_id:
         raise Missing("There is no such member in this project.")
-    return _void(member.pk, question and question.pk, None, by, why)
+    return _void(member.pk, None if question is None else question.pk, None, by, why)
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.views import account, disputes, home, labelling, media, people, questions, tokens, wellbeing
+from annotation.views import account, disputes, home, known, labelling, media, people, questions, rounds, tokens, wellbeing
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # one's own pages
@@ -28,6 +28,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # disputes
     path("p/<slug:project>/disputes/", disputes.listing, name="disputes"),
     path("p/<slug:project>/disputes/<slug:question>/", disputes.dispute, name="dispute"),
+    # afterwards: a task's history, new rounds, flags, guideline gaps
+    path("p/<slug:project>/tasks/<int:task>/", rounds.task, name="task"),
+    path("p/<slug:project>/tasks/<int:task>/retire/", rounds.retire, name="task_retire"),
+    path("p/<slug:project>/tasks/<int:task>/reopen/", rounds.reopen, name="task_reopen"),
+    path("p/<slug:project>/tasks/<int:task>/votes/<int:vote>/void/", rounds.void_vote, name="task_void"),
+    path("p/<slug:project>/flags/", rounds.listing, name="flags"),
+    path("p/<slug:project>/flags/<int:flag>/handled/", rounds.handled, name="flag_handled"),
+    path("p/<slug:project>/items/<int:item>/quarantine/lift/", rounds.lift, name="lift_quarantine"),
+    path("p/<slug:project>/questions/<slug:question>/gaps/", rounds.guideline_gaps, name="gaps"),
+    path("p/<slug:project>/questions/<slug:question>/reopen/", rounds.affected, name="affected"),
     # questions
     path("p/<slug:project>/questions/", questions.listing, name="questions"),
     path("p/<slug:project>/questions/new/", questions.new, name="question_new"),
@@ -35,9 +45,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("p/<slug:project>/questions/<slug:question>/change/", questions.change, name="question_change"),
     path("p/<slug:project>/questions/<slug:question>/guideline/", questions.guideline, name="question_guideline"),
     path("p/<slug:project>/questions/<slug:question>/active/", questions.active, name="question_active"),
+    path("p/<slug:project>/questions/<slug:question>/known/", known.listing, name="known"),
+    path("p/<slug:project>/questions/<slug:question>/known/<int:known_answer>/", known.one, name="known_one"),
+    path("p/<slug:project>/questions/<slug:question>/pauses/<int:number>/lift/", known.lift_pause, name="pause_lift"),
     # people
     path("p/<slug:project>/people/", people.listing, name="people"),
     path("p/<slug:project>/people/<int:number>/", people.person, name="person"),
+    path("p/<slug:project>/people/<int:number>/void/", people.void, name="person_void"),
     path("p/<slug:project>/audit/", people.trail, name="audit"),
     path("projects/new/", people.new_project, name="project_new"),
     path("account/tokens/", tokens.tokens, name="tokens"),

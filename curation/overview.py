@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 from django.utils import timezone
 
+from annotation import known
 from annotation.models import (
     Adjudication,
     Choice,
@@ -23,6 +24,7 @@ from annotation.models import (
     GroundTruth,
     Guideline,
     Membership,
+    Pause,
     Project,
     Question,
     Role,
@@ -102,6 +104,7 @@ class Asked:
     abstentions: int
     labels: list[Label]
     sources: dict[str, int]
+    unsettled: int  # of the labels, those that lack a tag: one was required, and none had a majority
     positives: Positives
     provisional: bool  # some tasks are still to be settled, and disputes settle last
     oldest_dispute: datetime | None
@@ -255,7 +258,7 @@ def _asked(question: Question, version: int) -> Asked:
     by_state = {row["state"]: row for row in rows}
     counted = [row for state, row in by_state.items() if state != TaskState.RETIRED]
     tasks = sum(row["count"] for row in counted)
-    labels, sources = _truths(question)
+    labels, sources, unsettled = _truths(question)
     settled = sum(label.count for label in labels)
     return Asked(
         slug=question.slug,
@@ -271,27 +274,33 @@ def _asked(question: Question, version: int) -> Asked:
         abstentions=sum(row["abstained"] for row in counted),
         labels=labels,
         sources=sources,
+        unsettled=unsettled,
         positives=_positives(labels),
         provisional=settled < tasks,
         oldest_dispute=Task.objects.filter(question=question, state=TaskState.DISPUTED).aggregate(at=Min("settled_at"))["at"],
         guideline_gaps=Adjudication.objects.filter(
             question=question, reason=RulingReason.GUIDELINE_GAP, guideline__version=version, ruled_at__isnull=False
         ).count(),
-        flags=Flag.objects.filter(task__question=question).count(),
+        flags=Flag.objects.filter(task__question=question, handled_at=None).count(),
     )
 
 
-def _truths(question: Question) -> tuple[list[Label], dict[str, int]]:
-    """Labels and sources in force. Those of retired tasks are few and are taken off: to join all tasks costs five times as much."""
+def _truths(question: Question) -> tuple[list[Label], dict[str, int], int]:
+    """Labels and sources in force, and how many labels lack their tags.
+
+    Those of retired tasks are few and are taken off: to join all tasks costs five times as much.
+    """
     current = GroundTruth.objects.filter(question=question, superseded_at=None)
     labels: Counter[int] = Counter()
     sources: Counter[str] = Counter()
+    unsettled = 0
     for found, sign in ((current, 1), (current.filter(task__state=TaskState.RETIRED, task__question=question), -1)):
-        for choice, source, count in found.values_list("choice", "source").annotate(Count("id")).order_by():
+        for choice, source, lacks, count in found.values_list("choice", "source", "tags_unsettled").annotate(Count("id")).order_by():
             labels[choice] += sign * count
             sources[source] += sign * count
+            unsettled += sign * count * lacks
     choices = Choice.objects.filter(question=question)
-    return [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk]) for choice in choices], dict(+sources)
+    return [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk]) for choice in choices], dict(+sources), unsettled
 
 
 def _positives(labels: list[Label]) -> Positives:
@@ -362,7 +371,7 @@ def _people(project: Project) -> People:
 
 # ---------------------------------------------------------------- what needs someone
 def _needs(project: Project, items: Items, questions: list[Asked], runs: dict[str, int]) -> list[Need]:
-    needs = _failures(project, runs)
+    needs = _failures(project, runs) + [_pause(pause) for pause in known.paused(project)]
     for asked in questions:
         needs += _needs_of(asked, items)
     return needs
@@ -383,6 +392,11 @@ def _needs_of(asked: Asked, items: Items) -> list[Need]:
     if asked.active and not asked.tasks and items.total:
         needs.append(Need("no_tasks", f"{asked.title} has no tasks", "yet, so annotators see nothing of it", asked.slug))
     return needs
+
+
+def _pause(pause: Pause) -> Need:
+    why = f"on {pause.question.title}: {pause.correct} of {pause.answers} known answers right"
+    return Need("pause", f"{pause.member.pseudonym} is paused", why, pause.question.slug, since=pause.paused_at, count=1)
 
 
 def _failures(project: Project, runs: dict[str, int]) -> list[Need]:

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from curation.views import agreement, comparisons, exporting, importing, items, overview, raters, runs, samples, steering
+from curation.views import agreement, comparisons, disagreement, exporting, importing, items, overview, raters, runs, samples, steering
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # how it stands; what to score
@@ -30,6 +30,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("p/<slug:project>/raters/<slug:question>/", raters.listing, name="raters"),
     path("p/<slug:project>/raters/<slug:question>/<int:number>/", raters.one, name="rater"),
     path("p/<slug:project>/raters/<slug:question>/figures/<slug:name>.<slug:kind>", raters.figure, name="raters_figure"),
+    path("p/<slug:project>/questions/<slug:question>/disagreements/", disagreement.of_question, name="disagreements"),
+    path("p/<slug:project>/questions/<slug:question>/disagreements/tasks/", disagreement.tasks, name="disagreement_tasks"),
+    path(
+        "p/<slug:project>/questions/<slug:question>/disagreements/figures/<slug:name>.<slug:kind>",
+        disagreement.figure,
+        name="disagreement_figure",
+    ),
     path("p/<slug:project>/comparisons/", comparisons.listing, name="comparisons"),
     path("p/<slug:project>/comparisons/new/", comparisons.new, name="comparison_new"),
     path("p/<slug:project>/comparisons/<int:comparison>/", comparisons.comparison, name="comparison"),

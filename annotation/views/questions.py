@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, presets, question_forms, questions
+from annotation import access, flags, gaps, known, presets, question_forms, questions, rounds
 from annotation.errors import Conflict, Invalid
 from annotation.guidelines import as_html
 from annotation.models import Guideline, Kind, Membership, Policy, Question, TagUse, TaskState
@@ -70,7 +70,9 @@ def question(request: HttpRequest, project: str, question: str) -> HttpResponse:
         has_unsure=asked.choices.filter(is_unsure=True).exists(), versions=versions,
         guideline=chosen, body=as_html(chosen.body), examples=_examples(asked, chosen), before=before,
         changes=questions.difference(before, chosen) if before else [],
-        gaps=questions.guideline_gaps(asked), flags=questions.flags(asked),
+        gaps=sum(group.count for group in gaps.under(versions[0])), flags=flags.waiting(asked),
+        affected=rounds.affected_by_guideline(asked), checks=known.outlook(asked),
+        paused=[pause for pause in known.paused(member.project) if pause.question_id == asked.pk],
     )  # fmt: skip
 
 
@@ -126,6 +128,7 @@ def _guideline_page(
     return _page(
         request, "question_guideline", member,
         status=status, question=asked, form=form, after=after, problem=problem, latest=latest, choices=asked.choices.all(),
+        groups=gaps.under(latest),
     )  # fmt: skip
 
 

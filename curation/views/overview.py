@@ -73,11 +73,11 @@ def _waiting(member: Membership, found: Overview) -> list[Line]:
     slug = member.project.slug
     lines = []
     for need in found.needs:
-        question = reverse("question", args=[slug, need.question]) if need.question else ""
         icon, link, do = {
             "disputes": ("scales", reverse("disputes", args=[slug]), "Open disputes"),
-            "guideline_gaps": ("book", f"{question}#gaps", "Read the list"),
-            "flags": ("flag", f"{question}#flags", "Read them"),
+            "guideline_gaps": ("book", reverse("gaps", args=[slug, need.question]) if need.question else "", "Read the list"),
+            "flags": ("flag", reverse("flags", args=[slug]), "Look at them"),
+            "pause": ("pause", reverse("known", args=[slug, need.question]) if need.question else "", "Decide"),
             "no_tasks": ("dice", f"{reverse('tasks_new', args=[slug])}?{urlencode({'question': need.question})}", "Make tasks"),
             "failed_runs": ("warn", reverse("runs", args=[slug]), "See why"),
             "failed_imports": ("warn", reverse("imports", args=[slug]), "See why"),
@@ -156,6 +156,8 @@ def _rows(asked: Asked) -> dict[str, object]:
     states = asked.states
     agreed, ruled, waiting = states.get("agreed", 0), states.get("adjudicated", 0), states.get("disputed", 0)
     still_open = states.get("open", 0)
+    if asked.unsettled:
+        sources += f"; {asked.unsettled:,} {'lacks its' if asked.unsettled == 1 else 'lack their'} tag: none had a majority"
     rule = "all the same" if asked.policy == "unanimous" else "more than half the same"
     sources = ", ".join(f"{count:,} {source}" for source, count in sorted(asked.sources.items(), reverse=True))
     votes = f"{asked.votes_required} a task, {asked.votes_wanted:,} in all"

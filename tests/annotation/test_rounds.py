@@ -5,7 +5,7 @@ import pytest
 from annotation import disputes, queue, rounds
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.imported import RaterVote, import_votes
-from annotation.models import Flag, GroundTruth, Guideline, Item, KnownAnswer, Lease, Membership, Task, TaskState, Vote, VoidedVote
+from annotation.models import Flag, GroundTruth, Guideline, Item, KnownAnswer, Lease, Membership, Task, TaskState, VoidedVote, Vote
 from tests.cast import Cast, Question, make_question, make_tasks
 
 
