@@ -18,7 +18,6 @@ from rest_framework.views import APIView
 from annotation import access
 from annotation.errors import Invalid
 from annotation.models import Project, User
-from curation.importing import mapping as mapping_
 from curation.importing import readers, service
 from curation.importing.mapping import Mapping
 from curation.models import ImportBatch
@@ -130,8 +129,10 @@ def _stored(project: Project, name: str, chunks: Iterator[bytes], user: User | N
             named["format"] = given["file_format"]
         if named.get("format") == "tsv":
             named.setdefault("delimiter", "\t")
-        source = replace(service.source_of(batch), **named).checked()
-        mapping = _mapping(given.get("mapping")) or mapping_.guess(readers.columns(service.path_of(batch), source))
+        # A mapping names the file's own columns: it is not for a published layout, unless that is asked for.
+        mapping = _mapping(given.get("mapping"))
+        source = replace(service.source_of(batch, ready=mapping is None or "format" in named), **named).checked()
+        mapping = mapping or service.guess(batch, service.columns(batch, source), source)
         with transaction.atomic():
             batch = service.start(batch, mapping, source=source, skip_bad_rows=given["skip_bad_rows"])
             transaction.on_commit(lambda: tasks.send_import(batch))

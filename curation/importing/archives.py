@@ -253,7 +253,7 @@ def _unique(bare_names: dict[str, str]) -> dict[str, str]:
 
 
 def _rows(path: Path, name: str) -> Iterator[dict[str, object]]:
-    for block in readers.blocks(path, readers.guess(path, name)):
+    for block in readers.blocks(path, readers.guess(path, name, ready=False)):
         if block.problems:
             problem = block.problems[0]
             raise Invalid(f"{name}, row {problem.row:,}: {problem.message}")

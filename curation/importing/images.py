@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from annotation import media, pictures
 from annotation.pictures import BadPicture
@@ -54,7 +53,9 @@ class Pictures:
         media.store(picture)
         return Kept(bytes.fromhex(picture.hash), picture.format, picture.width, picture.height, len(picture.data), picture.note)
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """hash, format, width, height and size of every picture, each once."""
-        by_digest = {kept.digest: kept for kept in self.found.values() if isinstance(kept, Kept)}
-        return ((digest.hex(), kept.format, kept.width, kept.height, kept.size) for digest, kept in by_digest.items())
+    def rows(self) -> list[tuple[str, str, int, int, int]]:
+        """hash, format, width, height and size of every picture, each once; by hash, so that two imports never wait in a circle."""
+        return sorted({(kept.digest.hex(), kept.format, kept.width, kept.height, kept.size) for kept in self._kept_ones()})
+
+    def _kept_ones(self) -> Iterator[Kept]:
+        return (kept for kept in self.found.values() if isinstance(kept, Kept))

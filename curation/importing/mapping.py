@@ -13,6 +13,8 @@ from django.conf import settings
 
 from annotation.errors import Invalid
 from annotation.models import Kind
+from curation.importing.archives import FILE_COLUMNS
+from curation.importing.images import Kept, Pictures
 from curation.importing.readers import Block, Problem
 from curation.importing.votes import Votes
 
@@ -40,6 +42,8 @@ USUAL = {
     "prompt_id": ("prompt_id", "seed_id"),
     "origin": ("origin", "origin_id", "parent", "parent_id"),
 }
+USUAL_PROMPT = ("prompt", *USUAL["seed"], "caption", "text")  # beside pictures
+NOTE = "picture_note"  # the metadata that says how a picture was changed
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,14 @@ class Mapping:
 
     `seed` holds the text that an item was derived from (for an image, its prompt): rows with the same text, or with the same
     `prompt_id` where that is mapped, share one origin, unless `seed_per_row`. `origin` instead names an item by its external id.
-    `metadata` is a list of columns; None stands for all that are left. `votes` says where votes stand, one entry a question: where
-    they come one a row (`per_vote`), the rows of an item share its id, or else its text. `existing`: the items are in the project
-    already, and the file brings only votes.
+    `file` names each row's picture in the archive. `metadata` is a list of columns; None stands for all that are left. `votes` says
+    where votes stand, one entry a question: where they come one a row (`per_vote`), the rows of an item share its id, or else its
+    text. `existing`: the items are in the project already, and the file brings only votes.
     """
 
     kind: str = Kind.TEXT
     text: str | None = None
+    file: str | None = None
     external_id: str | None = None
     seed: str | None = None
     prompt_id: str | None = None
@@ -70,7 +75,7 @@ class Mapping:
         unknown = sorted(set(given) - set(cls.__dataclass_fields__))
         if unknown:
             raise Invalid(f"The mapping has no part called {unknown[0]!r}. It has {', '.join(cls.__dataclass_fields__)}.")
-        for name in ("kind", "text", "external_id", "seed", "prompt_id", "origin"):
+        for name in ("kind", "text", "file", "external_id", "seed", "prompt_id", "origin"):
             if not isinstance(given.get(name), (str, type(None))):
                 raise Invalid(f"In the mapping, {name} is the name of one column.", fields={name: "One column's name."})
         metadata = given.get("metadata")
@@ -104,17 +109,10 @@ class Mapping:
 
     def checked(self, names: Sequence[str]) -> "Mapping":
         """Itself, or Invalid when it does not fit a file with these columns."""
-        parts = [(part, getattr(self, part)) for part in ("text", "external_id", "seed", "prompt_id", "origin")]
+        parts = [(part, getattr(self, part)) for part in ("text", "file", "external_id", "seed", "prompt_id", "origin")]
         parts += [("metadata", name) for name in self.metadata or ()]
         wrong = {part: f"The file has no column {name!r}." for part, name in parts if names and name is not None and name not in names}
-        if self.kind not in Kind.values:
-            wrong["kind"] = "Use text or image."
-        elif self.existing:
-            wrong |= self._wrong_for_existing()
-        elif self.kind == Kind.TEXT and self.text is None:
-            wrong["text"] = "Say which column holds the text."
-        elif self.kind == Kind.IMAGE and self.text is not None:
-            wrong["text"] = "An image has no text; map a prompt as the seed."
+        wrong |= self._wrong_for_existing() if self.existing else self._wrong_for_kind()
         if self.origin is not None and (self.seed is not None or self.prompt_id is not None):
             wrong["origin"] = "Either a column with the origin's text, or one with its id."
         if self.prompt_id is not None and self.seed is None:
@@ -128,8 +126,17 @@ class Mapping:
             raise Invalid(f"The mapping does not fit the file: {' '.join(wrong.values())} The file has {has}.", fields=wrong)
         return self
 
+    def _wrong_for_kind(self) -> dict[str, str]:
+        if self.kind not in Kind.values:
+            return {"kind": "Use text or image."}
+        if self.kind == Kind.IMAGE:
+            return {} if self.text is None else {"text": "An image has no text; map a prompt as the seed."}
+        no_text = {} if self.text is not None else {"text": "Say which column holds the text."}
+        return no_text if self.file is None else {**no_text, "file": "A text has no picture."}
+
     def _wrong_for_existing(self) -> dict[str, str]:
-        wrong = {part: "The items are in the project already." for part in ("text", "seed", "origin") if getattr(self, part) is not None}
+        given = [part for part in ("text", "file", "seed", "origin") if getattr(self, part) is not None]
+        wrong = dict.fromkeys(given, "The items are in the project already.")
         if self.external_id is None:
             wrong["external_id"] = "Say which column holds the ids of the items."
         if not self.votes:
@@ -152,6 +159,18 @@ def guess(names: Sequence[str]) -> Mapping:
     return Mapping(**found)  # type: ignore[arg-type]
 
 
+def guess_pictures(names: Sequence[str]) -> Mapping:
+    """The same for the table of an archive of pictures. Without an id, a path is one where the paths are all there is to know."""
+    plain = {_plain(name): name for name in reversed(names)}
+    wanted = {"file": FILE_COLUMNS, "external_id": USUAL["external_id"], "seed": USUAL_PROMPT, "prompt_id": USUAL["prompt_id"]}
+    found = {part: next((plain[usual] for usual in usual_names if usual in plain), None) for part, usual_names in wanted.items()}
+    if set(names) <= {"file", "folder"}:
+        found["external_id"] = found["file"]
+    if found["seed"] is None:
+        found["prompt_id"] = None
+    return Mapping(kind=Kind.IMAGE, **found)  # type: ignore[arg-type]
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
@@ -160,10 +179,10 @@ def _plain(name: str) -> str:
 COLUMNS = ("row", "external_id", "text", "content_hash", "metadata", "origin_key", "origin_text")
 
 
-def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch, list[Problem]]:
+def rows(block: Block, mapping: Mapping, file_hash: str, pictures: Pictures | None = None) -> tuple[pa.RecordBatch, list[Problem]]:
     """A block as rows ready to store, by COLUMNS, and what was wrong with the rows that are left out.
 
-    `content_hash` is empty for an image without a file.
+    `content_hash` is that of the picture for an image, and empty for one without a file.
     """
     problems = list(block.problems)
     block.problems.clear()
@@ -192,11 +211,30 @@ def rows(block: Block, mapping: Mapping, file_hash: str) -> tuple[pa.RecordBatch
         _refuse_nul(problems, number, name, values)
 
     hashes = _hashes(texts)
+    if pictures is not None and mapping.file is not None:
+        hashes, metadata = _pictured(problems, block, mapping.file, pictures, metadata)
     if mapping.external_id is None:
         ids = pa.array([f"{file_hash[:12]}:{key}" for key in (_short(hashes) if mapping.per_vote else block.rows)], pa.string())
     keys = origins if mapping.origin is not None else _origin_keys(mapping, ids, seeds, prompts)
     batch = pa.record_batch([number, ids, texts, hashes, metadata, keys, seeds], names=list(COLUMNS))
     return without(batch, {problem.row for problem in problems}), problems
+
+
+def _pictured(
+    problems: list[Problem], block: Block, column: str, pictures: Pictures, metadata: pa.StringArray
+) -> tuple[pa.Array, pa.StringArray]:
+    """The hashes of the rows' pictures, and their metadata with what was changed about them. Empty: the row names no picture."""
+    before = len(block.problems)
+    names = block.strings(column).to_pylist()
+    problems += block.problems[before:]
+    known = {problem.row for problem in problems}
+    kept = pictures.of([None if row in known else name for row, name in zip(block.rows, names, strict=True)])
+    problems += [Problem(row, column, why) for row, why in zip(block.rows, kept, strict=True) if isinstance(why, str)]
+    noted = [
+        json.dumps({NOTE: one.note, **json.loads(given)}, ensure_ascii=False) if isinstance(one, Kept) and one.note and given else given
+        for one, given in zip(kept, metadata.to_pylist(), strict=True)
+    ]
+    return pa.array([one.digest if isinstance(one, Kept) else b"" for one in kept], pa.binary()), pa.array(noted, pa.string())
 
 
 def without(batch: pa.RecordBatch, bad: set[int]) -> pa.RecordBatch:

@@ -29,6 +29,7 @@ BLOCK_BYTES = 1024 * 1024
 LARGE_BLOCK_BYTES = 16 * 1024 * 1024
 ROWS_PER_BLOCK = 10_000
 Progress = Callable[[int], None]
+READY: dict[str, Any] = {}  # published layouts by name (curation.importing.formats), which also stand in FORMATS
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,10 @@ class TextBlock:
     def first(self, count: int) -> "TextBlock":
         return TextBlock(self.rows[:count], self.batch.slice(0, count))
 
-    def parts(self) -> "Iterator[TextBlock]":
-        """The same in blocks of no more than ROWS_PER_BLOCK; the problems go with the first."""
-        for start in range(0, max(len(self.rows), 1), ROWS_PER_BLOCK):
-            end = start + ROWS_PER_BLOCK
-            yield TextBlock(self.rows[start:end], self.batch.slice(start, ROWS_PER_BLOCK), self.problems if start == 0 else [])
+    def parts(self, size: int = ROWS_PER_BLOCK) -> "Iterator[TextBlock]":
+        """The same in blocks of no more than `size` rows; the problems go with the first."""
+        for start in range(0, max(len(self.rows), 1), size):
+            yield TextBlock(self.rows[start : start + size], self.batch.slice(start, size), self.problems if start == 0 else [])
 
     @property
     def reach(self) -> int:
@@ -183,6 +183,12 @@ class ValueBlock:
     def first(self, count: int) -> "ValueBlock":
         return ValueBlock(self.rows[:count], self.values[:count])
 
+    def parts(self, size: int) -> "Iterator[ValueBlock]":
+        """The same in blocks of no more than `size` rows; the problems go with the first."""
+        for start in range(0, max(len(self.rows), 1), size):
+            end = start + size
+            yield ValueBlock(self.rows[start:end], self.values[start:end], self.problems if start == 0 else [])
+
     def _text(self, row: int, name: str, value: Any) -> str | None:
         if value is None or value == "":
             return None
@@ -210,8 +216,11 @@ def _as_json(values: pa.StringArray) -> pa.StringArray:
 
 
 # ---------------------------------------------------------------- guessing
-def guess(path: Path, filename: str) -> Source:
-    """Format, delimiter and quoting from the name and the first bytes. The encoding is UTF-8 unless a mark says UTF-16."""
+def guess(path: Path, filename: str, *, ready: bool = True) -> Source:
+    """Format, delimiter and quoting from the name and the first bytes. The encoding is UTF-8 unless a mark says UTF-16.
+
+    `ready`: look for published layouts too.
+    """
     with opened(path) as file:
         head = file.read(65536)
     ending = Path(filename).suffix.lower().lstrip(".")
@@ -219,6 +228,8 @@ def guess(path: Path, filename: str) -> Source:
         return Source("parquet")
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
+    if ready and ending not in ("csv", "tsv") and (found := next((name for name in READY if READY[name].recognised(path, text)), None)):
+        return Source(found)
     known = {
         "csv": "csv",
         "tsv": "tsv",
@@ -264,6 +275,8 @@ def columns(path: Path, source: Source) -> list[str]:
     """The names of the columns. JSONL: those of the first rows, in the order they come; none when no row can be read."""
     if source.format == "parquet":
         return list(_parquet(path).schema_arrow.names)
+    if source.format in READY:
+        return list(dict.fromkeys(name for block in blocks(path, source) for value in getattr(block, "values", ()) for name in value))
     if source.format == "jsonl":
         first = next((block for block in _jsonl_blocks(path, source, lambda _: None) if block.values), None)
         return [] if first is None else list(dict.fromkeys(name for value in first.values for name in value))
@@ -279,6 +292,9 @@ def columns(path: Path, source: Source) -> list[str]:
 
 def blocks(path: Path, source: Source, progress: Progress = lambda _: None) -> Iterator[Block]:
     """The file's rows. `progress` is called with how many bytes have been read."""
+    if source.format in READY:
+        rows: Iterator[Block] = READY[source.format].blocks(path, source, progress)
+        return rows
     if source.format == "parquet":
         return _parquet_blocks(path, progress)
     if source.format == "jsonl":

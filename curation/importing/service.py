@@ -19,9 +19,11 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from annotation.errors import Conflict, Invalid
-from annotation.models import Project, User
+from annotation.models import Kind, Project, User
+from curation.importing import archives, formats, readers, staging, voting
 from curation.importing import mapping as mapping_
-from curation.importing import readers, staging, voting
+from curation.importing.archives import Archive
+from curation.importing.images import Pictures
 from curation.importing.mapping import Mapping
 from curation.importing.readers import Source
 from curation.models import ImportBatch, ImportState
@@ -59,9 +61,11 @@ def store(project: Project, filename: str, chunks: Iterable[bytes], user: User |
 
 
 def take(project: Project, path: Path, user: User | None) -> ImportBatch:
-    """A file of this machine, read where it lies."""
+    """A file or a folder of pictures of this machine, read where it lies."""
     path = path.resolve()
     digest = hashlib.sha256()
+    if path.is_dir():
+        return _described(ImportBatch(pk=uuid.uuid4(), project=project, filename=path.name[:255], created_by=user), path, "", 0)
     size = 0
     with readers.opened(path) as file:
         while piece := file.read(1 << 20):
@@ -74,9 +78,50 @@ def take(project: Project, path: Path, user: User | None) -> ImportBatch:
 
 def _described(batch: ImportBatch, path: Path, digest: str, size: int) -> ImportBatch:
     batch.path, batch.file_hash, batch.size = str(path), digest, size
-    batch.format = readers.guess(path, batch.filename).format
+    if archives.is_archive(path) and not _is_ready(path, batch.filename):
+        _describe_archive(batch, path)
+    else:
+        batch.format = readers.guess(path, batch.filename).format
     batch.save(force_insert=True)
     return batch
+
+
+def _is_ready(path: Path, filename: str) -> bool:
+    """Whether an archive is a published layout, and not one of pictures."""
+    return not path.is_dir() and readers.guess(path, filename).format in formats.READY
+
+
+def _describe_archive(batch: ImportBatch, path: Path) -> None:
+    """Its table is taken out, so that it is read like any other file. A folder is known by its table."""
+    batch.format, batch.kind = "folder" if path.is_dir() else "zip", Kind.IMAGE
+    with Archive(path) as archive:
+        batch.size = archive.size
+        _take_table(batch, archive)
+    if path.is_dir():
+        batch.file_hash = _hash(_table(batch))
+
+
+def _take_table(batch: ImportBatch, archive: Archive) -> None:
+    making = _table(batch).with_suffix(".making")
+    try:
+        archive.write_table(making)
+        making.replace(_table(batch))
+    finally:
+        making.unlink(missing_ok=True)
+
+
+def _table(batch: ImportBatch) -> Path:
+    return folder() / f"{batch.pk}.table"
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_archive(batch: ImportBatch) -> bool:
+    """Whether it brings pictures, named by a table."""
+    return batch.format in archives.FORMATS
 
 
 @dataclass(frozen=True)
@@ -92,10 +137,9 @@ class Preview:
 
 def preview(batch: ImportBatch, source: Source | None = None) -> Preview:
     """The first rows, and the likeliest mapping of the columns. Invalid when the file cannot be read in this way."""
-    path = path_of(batch)
     source = (source or source_of(batch)).checked()
-    names = readers.columns(path, source)
-    block = next(iter(readers.blocks(path, source)), None)
+    names = columns(batch, source)
+    block = next(iter(readers.blocks(table_of(batch), source)), None)
     if block is None:
         raise Invalid("The file has a header and no rows.")
     problems = block.problems[:PREVIEW_ROWS]
@@ -104,7 +148,7 @@ def preview(batch: ImportBatch, source: Source | None = None) -> Preview:
     problems += block.problems
     cells = [_cells(block, name) for name in names]
     rows = [(row, [column[index] for column in cells]) for index, row in enumerate(block.rows)]
-    return Preview(source, names, rows, mapping_.guess(names), problems)
+    return Preview(source, names, rows, guess(batch, names, source), problems)
 
 
 def _cells(block: readers.Block, name: str) -> list[str]:
@@ -113,15 +157,44 @@ def _cells(block: readers.Block, name: str) -> list[str]:
 
 
 def path_of(batch: ImportBatch) -> Path:
-    """Where the file lies."""
+    """Where the file lies, or the folder."""
     return Path(batch.path)
 
 
-def source_of(batch: ImportBatch) -> Source:
-    """How the file is read: as was settled at the start, else as guessed."""
+def table_of(batch: ImportBatch) -> Path:
+    """The file whose rows become items: what was brought, or the table of an archive."""
+    if not is_archive(batch):
+        return path_of(batch)
+    if not _table(batch).exists():
+        with _archive(batch) as archive:
+            _take_table(batch, archive)
+    return _table(batch)
+
+
+def _archive(batch: ImportBatch) -> Archive:
+    if not path_of(batch).exists():
+        raise Invalid("The file is no longer there. Bring it in again.")
+    return Archive(path_of(batch))
+
+
+def columns(batch: ImportBatch, source: Source) -> list[str]:
+    """The names of the columns, when the file is read in this way."""
+    return readers.columns(table_of(batch), source)
+
+
+def guess(batch: ImportBatch, names: list[str], source: Source) -> Mapping:
+    """The likeliest mapping of these columns; of a published layout, the one that fits it."""
+    if source.format in formats.READY:
+        mapping = formats.READY[source.format].mapping(table_of(batch), source, lambda slug: voting.answers_of(batch.project, slug))
+        return voting.completed(batch.project, mapping, table_of(batch), source)
+    return mapping_.guess_pictures(names) if is_archive(batch) else mapping_.guess(names)
+
+
+def source_of(batch: ImportBatch, *, ready: bool = True) -> Source:
+    """How the file is read: as was settled at the start, else as guessed; `ready`: also as a published layout."""
     if given := batch.mapping.get("source"):
         return Source(**given)
-    return readers.guess(path_of(batch), batch.filename)
+    return readers.guess(table_of(batch), "" if is_archive(batch) else batch.filename, ready=ready and not is_archive(batch))
 
 
 def mapping_of(batch: ImportBatch) -> Mapping | None:
@@ -134,7 +207,9 @@ def mapping_of(batch: ImportBatch) -> Mapping | None:
 def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None, skip_bad_rows: bool = False) -> ImportBatch:
     """Settle how the file is read and mapped. Whoever calls this enqueues the run, or runs it."""
     source = (source or source_of(batch)).checked()
-    mapping = voting.checked(batch.project, mapping.checked(readers.columns(path_of(batch), source)))
+    mapping = voting.completed(batch.project, mapping.checked(columns(batch, source)), table_of(batch), source)
+    mapping = voting.checked(batch.project, mapping)
+    _check_pictures(batch, mapping)
     with transaction.atomic():
         batch = ImportBatch.objects.select_for_update().get(pk=batch.pk)
         if batch.state == ImportState.DONE:
@@ -142,12 +217,25 @@ def start(batch: ImportBatch, mapping: Mapping, *, source: Source | None = None,
         if batch.state == ImportState.RUNNING and not _free(batch):
             raise Conflict("This import is running.")
         batch.mapping = {"source": asdict(source), "columns": mapping.as_dict()}
-        batch.format, batch.kind, batch.skip_bad_rows = source.format, mapping.kind, skip_bad_rows
+        batch.kind, batch.skip_bad_rows = mapping.kind, skip_bad_rows
+        if not is_archive(batch):
+            batch.format = source.format
         batch.state, batch.error, batch.problems, batch.finished_at = ImportState.UPLOADED, "", [], None
         batch.votes, batch.notes = [], []
         batch.bytes_read = batch.rows = batch.created = batch.unchanged = batch.bad = 0
         batch.save()
     return batch
+
+
+def _check_pictures(batch: ImportBatch, mapping: Mapping) -> None:
+    """Pictures come from an archive, and an archive brings pictures."""
+    said = ""
+    if mapping.file is not None and not is_archive(batch):
+        said = "A table alone brings no pictures. Bring a ZIP or a folder with the table in it."
+    if mapping.file is None and is_archive(batch) and not mapping.existing:
+        said = "Say which column names the files of the pictures."
+    if said:
+        raise Invalid(said, fields={"file": said})
 
 
 # ---------------------------------------------------------------- run
@@ -159,9 +247,8 @@ def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportB
         if not mine or batch.state == ImportState.DONE or (mapping := mapping_of(batch)) is None:
             return batch
         ImportBatch.objects.filter(pk=batch.pk).update(state=ImportState.RUNNING, error="", finished_at=None)
-        file = staging.File(path_of(batch), source_of(batch), mapping, batch.file_hash, batch.skip_bad_rows)
         try:
-            with _told(batch, tell) as told, transaction.atomic():
+            with _file(batch, mapping) as file, _told(batch, tell) as told, transaction.atomic():
                 tally = staging.bring_in(batch.project_id, batch.pk, file, told)
                 _finish(batch, ImportState.DONE, tally)
         except Invalid as error:
@@ -177,6 +264,17 @@ def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportB
     if batch.state == ImportState.DONE:
         _drop_file(batch)
     return batch
+
+
+@contextlib.contextmanager
+def _file(batch: ImportBatch, mapping: Mapping) -> Iterator[staging.File]:
+    """What is read. Rows of an archive are known by its table: packed anew it is the same."""
+    table = table_of(batch)
+    if not is_archive(batch):
+        yield staging.File(table, source_of(batch), mapping, batch.file_hash, batch.skip_bad_rows)
+        return
+    with _archive(batch) as archive, Pictures(archive) as pictures:
+        yield staging.File(table, source_of(batch), mapping, _hash(table), batch.skip_bad_rows, pictures)
 
 
 def settled(batch: ImportBatch) -> ImportBatch:
@@ -205,6 +303,7 @@ def discard(batch: ImportBatch) -> None:
 
 def _drop_file(batch: ImportBatch) -> None:
     """An upload goes when it is no longer needed; a file that was read where it lies stays."""
+    _table(batch).unlink(missing_ok=True)
     if path_of(batch).parent == folder():
         path_of(batch).unlink(missing_ok=True)
 

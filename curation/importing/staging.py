@@ -21,10 +21,12 @@ from django.db.backends.utils import CursorWrapper
 from annotation.errors import Invalid
 from curation.importing import binary, readers, voting
 from curation.importing import mapping as mapping_
+from curation.importing.images import Pictures
 from curation.importing.mapping import ORIGIN_PREFIX, Mapping
 from curation.importing.readers import Problem, Source
 
 PROBLEMS_KEPT = 1000
+PICTURES_AT_ONCE = 100
 T = TypeVar("T")
 Tell = Callable[[int, int], None]  # bytes read, rows read
 
@@ -70,6 +72,16 @@ class File:
     mapping: Mapping
     hash: str
     skip_bad: bool
+    pictures: Pictures | None = None
+
+    def blocks(self, remember: readers.Progress) -> Iterator[readers.Block]:
+        """Its rows; where they bring pictures, fewer at once, so that one sees how far it is."""
+        for block in readers.blocks(self.path, self.source, remember):
+            yield from [block] if self.pictures is None else block.parts(PICTURES_AT_ONCE)
+
+    def reached(self, position: int) -> int:
+        """How many bytes have been read, when `position` of the rows have: the pictures weigh more."""
+        return position if self.pictures is None else self.pictures.archive.read_bytes
 
 
 def bring_in(project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally:
@@ -78,7 +90,7 @@ def bring_in(project_id: int, batch: uuid.UUID, file: File, tell: Tell) -> Tally
         # One import of a project at a time: what is checked stays true until it is stored.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('assay.import'), %s)", [project_id])
         cursor.execute("SELECT FROM annotation_project WHERE id = %s FOR KEY SHARE", [project_id])
-        if file.mapping.seed is None and file.mapping.origin is None and not file.mapping.votes:
+        if file.mapping.seed is None and file.mapping.origin is None and file.pictures is None and not file.mapping.votes:
             try:
                 with transaction.atomic():
                     return _straight(cursor, project_id, batch, file, tell)
@@ -157,10 +169,10 @@ def _lines(file: File, columns: tuple[str, ...], constants: dict[str, bytes]) ->
         nonlocal read
         read = position
 
-    for block in readers.blocks(file.path, file.source, remember):
-        rows, problems = mapping_.rows(block, file.mapping, file.hash)
+    for block in file.blocks(remember):
+        rows, problems = mapping_.rows(block, file.mapping, file.hash, file.pictures)
         data = binary.rows([_AS_BINARY[name](rows[name]) for name in columns], list(constants.values()))
-        yield read, len(rows) + len({problem.row for problem in problems}), problems, data
+        yield file.reached(read), len(rows) + len({problem.row for problem in problems}), problems, data
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
@@ -234,6 +246,9 @@ def _store(cursor: CursorWrapper, names: dict[str, Any], file: File, tally: Tall
     cursor.execute(_UNCHANGED, names)
     tally.unchanged = cursor.rowcount
     _drop_bad(cursor, _CHANGED, names, tally)
+    if file.pictures is not None:
+        cursor.executemany(_MEDIA, file.pictures.rows())
+        _drop_bad(cursor, _SEALED, {**names, "column": file.mapping.file or ""}, tally)
     if file.mapping.origin is not None:
         # A row that is dropped may be another's origin, and so on.
         while _drop_bad(cursor, _NO_ORIGIN, {**names, "column": file.mapping.origin}, tally):
@@ -289,15 +304,15 @@ def _blocks_with_votes(file: File, box: "voting.Box") -> Iterator[tuple[int, int
         nonlocal read
         read = position
 
-    for block in readers.blocks(file.path, file.source, remember):
-        rows, problems = mapping_.rows(block, file.mapping, file.hash)
+    for block in file.blocks(remember):
+        rows, problems = mapping_.rows(block, file.mapping, file.hash, file.pictures)
         votes, wrong = box.read(block, rows)
         problems += wrong
         count = len(block.rows) + len({problem.row for problem in problems} - set(block.rows))
         rows = mapping_.without(rows, {problem.row for problem in wrong})
         rows, standing = _once(rows) if file.mapping.per_vote else (rows, {})
         items = binary.rows([_AS_BINARY[name](rows[name]) for name in mapping_.COLUMNS], [])
-        yield read, count, problems, items, voting.packed(votes, standing)
+        yield file.reached(read), count, problems, items, voting.packed(votes, standing)
 
 
 def _once(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, int]]:
@@ -400,9 +415,21 @@ WHERE item.project_id = %(project)s AND item.external_id = import_row.external_i
 _CHANGED = """
 SELECT row, ''::text AS field,
        format('The project already has an item %%L, with another %%s. Nothing was overwritten.', import_row.external_id,
-              CASE WHEN item.kind <> %(kind)s THEN 'kind' WHEN item.content_hash <> import_row.content_hash THEN 'text'
+              CASE WHEN item.kind <> %(kind)s THEN 'kind' WHEN item.content_hash <> import_row.content_hash
+                   THEN CASE %(kind)s WHEN 'image' THEN 'picture' ELSE 'text' END
                    WHEN item.metadata <> import_row.metadata THEN 'metadata' ELSE 'origin' END) AS message
 FROM import_row JOIN annotation_item AS item ON item.project_id = %(project)s AND item.external_id = import_row.external_id
+"""
+# Locked, so that who seals one meanwhile waits, and then finds the items that show it.
+_SEALED = """
+SELECT import_row.row, %(column)s::text AS field, 'The picture was flagged as possibly illegal, and is shown to nobody.' AS message
+FROM import_row
+JOIN (SELECT hash, sealed_at FROM annotation_media
+      WHERE hash IN (SELECT encode(content_hash, 'hex') FROM import_row) ORDER BY hash FOR SHARE) AS media
+  ON media.hash = encode(import_row.content_hash, 'hex') AND media.sealed_at IS NOT NULL
+"""
+_MEDIA = """
+INSERT INTO annotation_media (hash, format, width, height, size) VALUES (%s, %s, %s, %s, %s) ON CONFLICT (hash) DO NOTHING
 """
 _SEEDS = """
 INSERT INTO annotation_item (project_id, kind, external_id, text, content_hash, metadata, batch, quarantined)
@@ -412,9 +439,10 @@ FROM import_row WHERE origin_text IS NOT NULL ORDER BY origin_key, row
 ON CONFLICT (project_id, external_id) DO NOTHING
 """
 _ITEMS = """
-INSERT INTO annotation_item (id, project_id, kind, external_id, text, content_hash, metadata, batch, quarantined, origin_id)
-SELECT import_row.id, %(project)s, %(kind)s, import_row.external_id, import_row.text, import_row.content_hash, import_row.metadata,
-       %(batch)s::uuid, false, coalesce(stored.id, beside.id)
+INSERT INTO annotation_item (id, project_id, kind, external_id, text, media_hash, content_hash, metadata, batch, quarantined, origin_id)
+SELECT import_row.id, %(project)s, %(kind)s, import_row.external_id, import_row.text,
+       CASE WHEN %(kind)s = 'image' AND import_row.content_hash <> '' THEN encode(import_row.content_hash, 'hex') END,
+       import_row.content_hash, import_row.metadata, %(batch)s::uuid, false, coalesce(stored.id, beside.id)
 FROM import_row
 LEFT JOIN annotation_item AS stored ON stored.project_id = %(project)s AND stored.external_id = import_row.origin_key
 LEFT JOIN import_row AS beside ON stored.id IS NULL AND beside.external_id = import_row.origin_key

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -247,6 +247,17 @@ def spec_of(votes: Votes, kind: str) -> Spec | None:
     return replace(preset, slug=votes.question, settings=settings)
 
 
+def is_address(slug: str) -> bool:
+    """Whether a question can have it."""
+    return len(slug) <= 60 and slug != "new" and re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", slug) is not None
+
+
+def slug_of(name: str) -> str:
+    """A question's address for a control or column of this name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60].strip("-")
+    return slug if slug and slug != "new" else "question"
+
+
 def value_of(spelling: str) -> str:
     """A choice's value for a spelling that is to become one."""
     value = re.sub(r"[^a-z0-9]+", "-", spelling.strip().casefold()).strip("-")[:40].strip("-")
@@ -438,6 +449,50 @@ def raw(block: Block, votes: Votes, problems: list[Problem]) -> Iterator[Raw]:
         yield from _counts(block, votes, problems)
     else:
         yield from _lists(block, votes, problems)
+
+
+@dataclass
+class Survey:
+    """How the answers and tags of a file are spelt, and how often. `whole` is False when only its first rows were looked at."""
+
+    answers: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    whole: bool = True
+
+
+def survey(blocks: Iterable[Block], mapped: Sequence[Votes], most_rows: int | None = None) -> list[Survey]:
+    """Look through a file for the spellings of each question's votes."""
+    found = [Survey() for _ in mapped]
+    rows = 0
+    for block in blocks:
+        if most_rows is not None and rows >= most_rows:
+            for one in found:
+                one.whole = False
+            break
+        rows += len(block.rows)
+        for one, votes in zip(found, mapped, strict=True):
+            for vote in raw(block, votes, []):
+                given = vote.answer if isinstance(vote.answer, (list, tuple)) else [vote.answer]
+                one.answers.update(_spelt(answer).strip() for answer in given if answer is not None)
+                one.tags.update(_several(vote.tags) if vote.tags is not None else ())
+    for one in found:
+        one.answers.pop("", None)
+    return found
+
+
+def completed(votes: Votes, found: Survey) -> Votes:
+    """With a choice for every answer that was found, in the order of their spelling, for a question that is made of them."""
+    choices = {spelling: value_of(spelling) for spelling in sorted(found.answers, key=_natural)}
+    tags = {spelling: value_of(spelling) for spelling in sorted(found.tags, key=_natural)}
+    return replace(votes, choices=choices, tag_values=votes.tag_values or tags)
+
+
+def _natural(spelling: str) -> tuple[float, str]:
+    """Numbers in their order, before words."""
+    try:
+        return float(spelling), ""
+    except ValueError:
+        return float("inf"), spelling.casefold()
 
 
 def _long(block: Block, votes: Votes) -> Iterator[Raw]:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +13,11 @@ from annotation.errors import Invalid
 from annotation.imported import Contradiction, Imported, Left, import_selected
 from annotation.models import Kind, Project, Question
 from annotation.questions import create_question
-from curation.importing import binary
+from curation.importing import binary, readers
 from curation.importing.mapping import Mapping
-from curation.importing.readers import Block, Problem
-from curation.importing.votes import Answers, Reader, Staged, Votes, short, spec_of
+from curation.importing.readers import Block, Problem, Source
+from curation.importing.votes import FROM_ANSWERS, Answers, Reader, Staged, Votes, is_address, short, spec_of, survey
+from curation.importing.votes import completed as completed_votes
 
 SPELLINGS_KEPT = 50
 _COLUMNS = ("row", "item_row", "question", "key", "rater", "choice", "tags", "comment", "time", "elapsed")
@@ -35,6 +37,12 @@ def kind_asked(mapping: Mapping, votes: Votes) -> str:
 
 def question_of(project: Project, votes: Votes) -> Question | None:
     return Question.objects.filter(project=project, slug=votes.question).first()
+
+
+def answers_of(project: Project, slug: str) -> Answers | None:
+    """What may be answered to the project's question of this slug, if there is one."""
+    question = Question.objects.filter(project=project, slug=slug).first()
+    return None if question is None else Answers.of_question(question)
 
 
 def answers_for(project: Project, mapping: Mapping, votes: Votes) -> Answers:
@@ -59,6 +67,10 @@ def answers_for(project: Project, mapping: Mapping, votes: Votes) -> Answers:
 def checked(project: Project, mapping: Mapping) -> Mapping:
     """Itself, or Invalid when its votes do not fit the project's questions."""
     slugs = Counter(votes.question for votes in mapping.votes)
+    for votes in mapping.votes:
+        if not is_address(votes.question) and question_of(project, votes) is None:
+            said = f"{short(votes.question)!r} is no address for a question: small letters and digits, with hyphens between."
+            raise Invalid(said, code="votes", fields={"votes_question": said})
     if twice := [slug for slug, times in slugs.items() if times > 1]:
         raise Invalid(f"The votes for {twice[0]!r} are mapped twice.", code="votes", fields={"votes_question": "Mapped twice."})
     for votes in mapping.votes:
@@ -69,6 +81,16 @@ def checked(project: Project, mapping: Mapping) -> Mapping:
                 said = f"{votes.question} has no {what} {short(strange[0])!r}. It has {known}."
                 raise Invalid(said, code="votes", fields={f"votes_{what}s": said})
     return mapping
+
+
+def completed(project: Project, mapping: Mapping, path: Path, source: Source) -> Mapping:
+    """The same with choices for a question that is to be made of the answers, where the mapping names none: the file is looked through."""
+    open_ = [votes for votes in mapping.votes if votes.make == FROM_ANSWERS and not votes.choices and question_of(project, votes) is None]
+    if not open_:
+        return mapping
+    found = dict(zip((votes.question for votes in open_), survey(readers.blocks(path, source), open_), strict=True))
+    done = tuple(completed_votes(votes, found[votes.question]) if votes in open_ else votes for votes in mapping.votes)
+    return replace(mapping, votes=done)
 
 
 class Box:
@@ -185,6 +207,21 @@ def unmapped_in_words(found: Sequence[dict[str, Any]]) -> str:
         if entry.get(key)
     ]
     return f" Mapped to nothing: {'; '.join(parts)}." if parts else ""
+
+
+def in_words(result: dict[str, Any]) -> str:
+    """What became of one question's votes, in a line; empty for an import that failed."""
+    if "votes" not in result:
+        return ""
+    states = ", ".join(f"{count:,} {state}" for state, count in sorted(result["states"].items())) or "none new"
+    parts = {
+        "repeats": "repeats left out", "surplus": "more than needed", "taken": "on tasks that had votes already",
+        "abstained": "without an answer", "unsettled": "labels without a settled tag", 
+        "tags_left_out": "given tags that their choice does not take",
+    }  # fmt: skip
+    beside = "".join(f" {result[name]:,} {words}." for name, words in parts.items() if result.get(name))
+    raters = "1 new rater" if result["raters"] == 1 else f"{result['raters']:,} new raters"
+    return f"{result['question']}: {result['votes']:,} votes, {raters}, {result['tasks']:,} tasks: {states}.{beside}"
 
 
 def _most(counts: Counter[str]) -> dict[str, int]:
