@@ -136,7 +136,7 @@ def test_image_rows_without_a_file_are_items_that_share_a_prompt(bring: Bring) -
     batch = bring(content, mapping=Mapping(kind="image", external_id="id", seed="prompt", prompt_id="prompt_id"))
     assert (batch.state, batch.created) == ("done", 3)
     images = Item.objects.filter(kind="image")
-    assert {(image.text, image.media_hash) for image in images} == {(None, None)}
+    assert {(image.text, image.media_id) for image in images} == {(None, None)}
     prompt = Item.objects.get(kind="text")
     assert (prompt.text, prompt.external_id) == ("A calm sea.", "origin:p1")
     assert {image.origin_id for image in images} == {prompt.pk}
@@ -385,7 +385,7 @@ def test_broken_parquet_in_the_middle_is_one_message(bring: Bring, tmp_path: Pat
 
 
 def test_a_folder_and_a_file_that_vanished_are_said(cast: Cast, tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="is a folder"):
+    with pytest.raises(Invalid, match="no picture in it"):
         service.take(cast.project, tmp_path, None)
     with pytest.raises(Invalid, match="no longer there"):
         service.take(cast.project, tmp_path / "nothing.csv", None)
