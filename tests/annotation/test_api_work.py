@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from annotation.models import Question, Task, TaskState
+from annotation.models import ContentWarning, Question, Task, TaskState
 from tests import cast as make
 from tests.annotation.api import Program
 
@@ -113,11 +113,25 @@ def test_a_voters_answers_hold_nothing_but_these_fields(cast: make.Cast, questio
     """The shape itself has no place for a score or for someone else's vote."""
     make.make_tasks(question, 2)
     alice = Program(cast.alice)
-    held = alice.post("questions/toxicity/work/").json()["work"][0]
-    assert held.keys() == {"task_id", "token", "item_id", "kind", "text", "origin_text", "expires_at", "guideline_version"}
+    hand = alice.post("questions/toxicity/work/").json()
+    assert hand.keys() == {"work", "stop", "care"}
+    held = hand["work"][0]
+    assert held.keys() == {
+        "task_id", "token", "item_id", "kind", "text", "origin_text", "expires_at", "guideline_version",
+        "practice", "covered", "width", "height",
+    }  # fmt: skip
     receipt = alice.post("votes/", token=held["token"], choice="no").json()
-    assert receipt.keys() == {"vote_id", "choice", "work"}
+    assert receipt.keys() == {"vote_id", "choice", "work", "care", "feedback"}
     assert alice.get("questions/toxicity/progress/").json().keys() == {"votes", "votes_today", "settled_share"}
+
+
+def test_why_there_is_no_work_is_told_and_for_how_long(cast: make.Cast, question: Question) -> None:
+    make.make_tasks(question, 2)
+    ContentWarning.objects.create(project=cast.project, version=1, body="Some of it is unpleasant.")
+    hand = Program(cast.alice).post("questions/toxicity/work/").json()
+    assert hand["work"] == []
+    assert (hand["stop"]["code"], hand["stop"]["until"]) == ("consent", None)
+    assert hand["care"]["hour"] == 0
 
 
 def test_a_researcher_gets_no_work(cast: make.Cast, question: Question) -> None:
