@@ -1,10 +1,10 @@
 """The audit trail of a project: who changed which of its objects, when, by which address. Kept by triggers (django-pghistory).
 
 Settings (people, questions, scorers, runs, imports, samples ...) are few and read together by time. Tasks, votes,
-rulings and labels are many, and each is read by itself in the order in which it was written.
+rulings, labels and answers to checks are many, and each is read by itself in the order in which it was written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,15 +15,38 @@ from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.utils.dateparse import parse_datetime
 
 from annotation.errors import Invalid
-from annotation.models import Adjudication, GroundTruth, Project, Task, User, Vote
+from annotation.models import (
+    Adjudication,
+    Assignment,
+    Check,
+    Choice,
+    GroundTruth,
+    Guideline,
+    KnownAnswer,
+    Membership,
+    Pause,
+    Project,
+    Question,
+    Tag,
+    Task,
+    User,
+    Vote,
+)
 
 PAGE = 50
 SETTINGS = "settings"
-MANY: dict[str, type[Model]] = {"tasks": Task, "votes": Vote, "rulings": Adjudication, "labels": GroundTruth}
+MANY: dict[str, type[Model]] = {"tasks": Task, "votes": Vote, "rulings": Adjudication, "labels": GroundTruth, "checks": Check}
+# Parts of the settings that can be read by themselves.
+SOME: dict[str, tuple[type[Model], ...]] = {
+    "people": (Membership, Assignment, Pause),
+    "questions": (Question, Choice, Tag, Guideline, KnownAnswer),
+}
+KINDS = (SETTINGS, *SOME, *MANY)
 VERBS = {"insert": "made", "update": "changed", "revised": "revised", "delete": "removed"}
 # Texts that people wrote may quote an item: the trail says that they changed, not into what.
-UNSAID = {"comment", "note", "prompt", "token", "text"}
+UNSAID = {"comment", "note", "prompt", "token", "text", "why"}
 NAMES = ("title", "label", "name", "filename", "number", "version", "slug")
+ITSELF = "Assay itself"
 
 
 @dataclass(frozen=True)
@@ -37,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Entry:
-    """One event. `who` is a user name, or "" for a command or a worker; `path` the address of the request."""
+    """One event. `who` is a name, or "" for a command or a worker; `path` the address of the request; `sentence` says the rest."""
 
     at: datetime
     who: str
@@ -45,6 +68,7 @@ class Entry:
     verb: str
     what: str
     changes: list[Change]
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -55,35 +79,44 @@ class Trail:
     older: str
 
 
-def trail(project: Project, kind: str = SETTINGS, before: str = "") -> Trail:
-    """A page of the trail. `kind` is "settings" or a key of MANY, `before` a mark from the page before.
+def trail(project: Project, kind: str = SETTINGS, before: str = "", *, who: Membership | None = None) -> Trail:
+    """A page of the trail. `kind` is one of KINDS, `before` a mark from the page before; of one member's doing when `who` is given.
 
-    Raises Invalid for neither.
+    Raises Invalid for a kind or a mark that is none.
     """
-    if kind != SETTINGS and kind not in MANY:
-        raise Invalid("There is no such part of the audit trail.", fields={"kind": f"One of: {', '.join([SETTINGS, *MANY])}."})
-    mark = _read_mark(before)
-    tables = [table for table in _tables() if (table.pgh_tracked_model in MANY.values()) == (kind != SETTINGS)]
-    if kind in MANY:
-        tables = [table for table in tables if table.pgh_tracked_model is MANY[kind]]
-    found = [event for table in tables for event in _newest(table, project, mark, by_time=kind == SETTINGS)]
-    if kind == SETTINGS:
+    if kind not in KINDS:
+        raise Invalid("There is no such part of the audit trail.", fields={"kind": f"One of: {', '.join(KINDS)}."})
+    mark, by_time = _read_mark(before), kind not in MANY
+    found = [event for table in _tables(kind) for event in _newest(table, project, mark, who, by_time=by_time)]
+    if by_time:
         found.sort(key=_place, reverse=True)
     page = found[:PAGE]
-    people = _people(page)
+    words = _Words(project, page)
     older = _write_mark(page[-1]) if len(found) > PAGE else ""
-    return Trail([_entry(event, people) for event in page], older)
+    return Trail([_entry(event, words) for event in page], older)
 
 
 # ---------------------------------------------------------------- which events
-def _tables() -> list[Any]:
-    """The event models of everything that is tracked."""
-    return list(pghistory.core.event_models())
+def _tables(kind: str) -> list[Any]:
+    """The event models of what this part of the trail tells of."""
+    tables: list[Any] = list(pghistory.core.event_models())
+    if kind == SETTINGS:
+        return [table for table in tables if table.pgh_tracked_model not in MANY.values()]
+    wanted = SOME.get(kind) or (MANY[kind],)
+    return [table for table in tables if table.pgh_tracked_model in wanted]
 
 
-def _newest(table: Any, project: Project, mark: tuple[datetime, str, int] | None, *, by_time: bool) -> Sequence[Any]:
+def _newest(
+    table: Any, project: Project, mark: tuple[datetime, str, int] | None, who: Membership | None, *, by_time: bool
+) -> Sequence[Any]:
     """One event more than a page of this table, from the mark on."""
     events: QuerySet[Any] = _of_project(table, project)
+    if table.pgh_tracked_model is Check:  # being handed out and being answered is no change
+        events = events.filter(choice__isnull=False)
+    if who is not None:
+        events = events.filter(pgh_context__metadata__user=who.user_id)
+        if table.pgh_tracked_model is Pause:  # it came of an answer of theirs, and is no doing of theirs
+            events = events.exclude(pgh_label="insert")
     if mark is not None:
         at, label, number = mark
         events = events.filter(_older(table, at, label, number)) if by_time else events.filter(pgh_id__lt=number)
@@ -137,37 +170,105 @@ def _read_mark(before: str) -> tuple[datetime, str, int] | None:
 
 
 # ---------------------------------------------------------------- what they say
-def _people(events: Sequence[Any]) -> dict[int, str]:
-    """User names by id, of everyone who caused these events."""
-    return dict(User.objects.filter(pk__in=[user for event in events if (user := _user(event)) is not None]).values_list("pk", "username"))
-
-
 def _user(event: Any) -> int | None:
     user = event.pgh_context.metadata.get("user") if event.pgh_context else None
     return user if isinstance(user, int) else None
 
 
-def _entry(event: Any, people: dict[int, str]) -> Entry:
-    context = event.pgh_context.metadata if event.pgh_context else {}
-    user = _user(event)
+def _entry(event: Any, words: "_Words") -> Entry:
+    changes = _changes(event) if event.pgh_label in ("update", "revised") else []
     return Entry(
         at=event.pgh_created_at,
-        who=people.get(user, "") if user is not None else "",
-        path=str(context.get("path", "")),
+        who=words.who(event),
+        path=str(event.pgh_context.metadata.get("path", "")) if event.pgh_context else "",
         verb=VERBS.get(event.pgh_label, event.pgh_label),
-        what=_name(event),
-        changes=_changes(event) if event.pgh_label in ("update", "revised") else [],
+        what=words.what(event),
+        changes=changes,
+        sentence=words.sentence(event, changes),
     )
 
 
-def _name(event: Any) -> str:
-    """`Question Toxicity`, `Membership 3`, else the kind and the id."""
-    kind = str(event.pgh_tracked_model._meta.verbose_name).capitalize()
-    rows = [event] if event.pgh_tracked_model in MANY.values() else [event, event.pgh_obj]  # an event may keep less than its row
-    for name in NAMES:
-        if value := next((value for row in rows if (value := getattr(row, name, None))), None):
-            return f"{kind} {value}"
-    return f"{kind} {event.pgh_obj_id}"
+class _Words:
+    """Names of everyone and everything that these events speak of, read at once."""
+
+    def __init__(self, project: Project, events: Sequence[Any]) -> None:
+        self.project = project
+        self.users = User.objects.in_bulk([user for event in events if (user := _user(event)) is not None])
+        self.members = Membership.objects.in_bulk([event.member_id for event in events if hasattr(event, "member_id")])
+        self.questions = dict(project.questions.values_list("pk", "title"))
+
+    def who(self, event: Any) -> str:
+        if event.pgh_tracked_model is Pause and event.pgh_label == "insert":
+            return ITSELF
+        user = self.users.get(_user(event) or 0)
+        return self.project.name_of(user) if user is not None else ""
+
+    def what(self, event: Any) -> str:
+        """`question Toxicity`, `choice Yes of Toxicity`, else the kind and the id."""
+        kind = str(event.pgh_tracked_model._meta.verbose_name)
+        if event.pgh_tracked_model is Membership:
+            return f"Annotator {event.number}"
+        rows = [event] if event.pgh_tracked_model in MANY.values() else [event, event.pgh_obj]  # an event may keep less than its row
+        named = next((value for name in NAMES for row in rows if (value := getattr(row, name, None))), event.pgh_obj_id)
+        of = self.questions.get(getattr(event, "question_id", None) or 0)
+        return f"{kind} {named}{f' of {of}' if of else ''}"
+
+    def sentence(self, event: Any, changes: Sequence[Change]) -> str:
+        """What was done to what, without its subject: "changed question Toxicity: votes required from 3 to 5"."""
+        said = self._in_own_words(event, changes)
+        if said:
+            return said
+        told = "; ".join(_in_words(change) for change in changes)
+        return f"{VERBS.get(event.pgh_label, event.pgh_label)} {self.what(event)}{f': {told}' if told else ''}"
+
+    def _in_own_words(self, event: Any, changes: Sequence[Change]) -> str:
+        """Of people and of what they are checked by: what reads better in words of its own; "" for all else."""
+        made = event.pgh_label == "insert"
+        question = self.questions.get(getattr(event, "question_id", None) or 0, "")
+        member = self.members.get(getattr(event, "member_id", None) or 0)
+        own: dict[type[Model], Callable[[], str]] = {
+            Membership: lambda: _of_membership(event, changes, made=made),
+            Assignment: lambda: f"gave {question} to {member}" if made else f"took {question} from {member}",
+            Pause: lambda: f"paused {member} on {question}: {_right(event)}" if made else f"let {member} go on with {question}",
+            KnownAnswer: lambda: _of_known(event, changes, question, made=made),
+            Guideline: lambda: f"wrote version {event.version} of the guideline of {question}" if made else "",
+        }
+        return own[event.pgh_tracked_model]() if event.pgh_tracked_model in own else ""
+
+
+def _right(pause: Any) -> str:
+    return f"{pause.correct} of {pause.answers} known answers right, below {pause.floor:.0%}"
+
+
+def _of_known(event: Any, changes: Sequence[Change], question: str, *, made: bool) -> str:
+    if made:
+        return f"marked a known answer of {question}, {'for practice' if event.practice else 'as a check'}"
+    return f"took a known answer of {question} out" if [change.field for change in changes] == ["active"] and not event.active else ""
+
+
+def _of_membership(event: Any, changes: Sequence[Change], *, made: bool) -> str:
+    if made:
+        return f"added Annotator {event.number}, as {event.role}"
+    told = {change.field: change for change in changes}
+    if set(told) == {"active"}:
+        return f"let Annotator {event.number} in again" if event.active else f"ended the part of Annotator {event.number}"
+    if set(told) == {"role"}:
+        return f"changed the role of Annotator {event.number} from {told['role'].before} to {told['role'].after}"
+    return ""
+
+
+def _in_words(change: Change) -> str:
+    if change.after is None:
+        return change.field
+    return (
+        f"{change.field} from {_short(change.before)} to {_short(change.after)}"
+        if change.before is not None
+        else f"{change.field} {change.after}"
+    )
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 60 else f"{value[:59]}…"
 
 
 def _changes(event: Any) -> list[Change]:

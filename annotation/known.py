@@ -392,8 +392,17 @@ class Outlook:
     lasts: int | None
 
     @property
+    def known(self) -> int:
+        return self.practice + self.checks
+
+    @property
+    def missing(self) -> int:
+        """How many more there must be for everyone to meet new ones to the end."""
+        return max(0, self.met - self.checks)
+
+    @property
     def enough(self) -> bool:
-        return self.checks >= self.met
+        return not self.missing
 
 
 def outlook(question: Question) -> Outlook:
@@ -424,7 +433,16 @@ class Tally:
 
 def tallies(question: Question) -> list[Tally]:
     """Everyone who answered a check or is paused, by number. Practice and abstentions are not counted."""
-    rows = sql.rows(_TALLIES, question=question.pk)
+    return _tallies(question, None)
+
+
+def tally_of(question: Question, member: Membership) -> Tally | None:
+    """One member's; None when they answered no check and are not paused."""
+    return next(iter(_tallies(question, member.pk)), None)
+
+
+def _tallies(question: Question, member_id: int | None) -> list[Tally]:
+    rows = sql.rows(_TALLIES, question=question.pk, member=member_id)
     members = Membership.objects.select_related("user", "project").in_bulk([row["member_id"] for row in rows])
     pauses = {pause.member_id: pause for pause in Pause.objects.filter(question=question, lifted_at=None)}
     return [
@@ -524,6 +542,7 @@ _TALLIES = """
     LEFT JOIN annotation_check AS answer
       ON answer.question_id = %(question)s AND answer.member_id = member.id AND NOT answer.practice AND answer.correct IS NOT NULL
     WHERE member.project_id = (SELECT project_id FROM annotation_question WHERE id = %(question)s) AND member.role <> 'rater'
+      AND (%(member)s::bigint IS NULL OR member.id = %(member)s)
       AND (answer.id IS NOT NULL OR EXISTS (SELECT FROM annotation_pause AS pause WHERE pause.question_id = %(question)s
            AND pause.member_id = member.id AND pause.lifted_at IS NULL))
     GROUP BY member.id, member.number, begun.at ORDER BY member.number

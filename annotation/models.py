@@ -13,6 +13,7 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.functional import cached_property
 
 
 class Kind(models.TextChoices):
@@ -122,6 +123,14 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def name_of(self, user: User) -> str:
+        """A user as this project's researchers see them: by name, and by pseudonym once they have left."""
+        return self._left.get(user.pk, user.username)
+
+    @cached_property
+    def _left(self) -> dict[int | None, str]:
+        return {member.user_id: member.pseudonym for member in self.memberships.filter(active=False, user__isnull=False)}
+
 
 @pghistory.track()
 class Membership(models.Model):
@@ -153,6 +162,11 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return self.pseudonym
+
+    @property
+    def name(self) -> str:
+        """As researchers see them: by name, and by pseudonym once they have left."""
+        return self.user.username if self.user and self.active else self.pseudonym
 
     @property
     def pseudonym(self) -> str:

@@ -7,16 +7,37 @@ import re
 import secrets
 from dataclasses import dataclass
 
+import pghistory.core
+from allauth.account.models import EmailAddress
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.contrib.sessions.backends.cached_db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from knox.models import AuthToken
 
-from annotation import queue
+from annotation import known, queue, rounds
 from annotation.errors import Conflict, Invalid, Missing
-from annotation.models import Membership, Progress, Project, Role, User, Vote
+from annotation.models import (
+    Assignment,
+    Consent,
+    KnownAnswer,
+    Membership,
+    Pause,
+    Progress,
+    Project,
+    Question,
+    Role,
+    TaskState,
+    User,
+    VoidedVote,
+    Vote,
+)
+from annotation.queue import ABSTENTIONS_TO_DISPUTE
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 PEOPLE = (Role.ANNOTATOR, Role.ADJUDICATOR, Role.RESEARCHER)
@@ -85,8 +106,10 @@ def add_member(project: Project, username: str, role: str, *, new_account: bool 
             why = f'Nobody is named "{username}". Make a new account for them, or mend the name.'
             raise Invalid("There is no such account.", fields={"username": why})
         user = found
-    if Membership.objects.filter(project=project, user=user).exists():
-        why = f"{username} is in the list; change the role there, or let them in again."
+    if (there := Membership.objects.filter(project=project, user=user).first()) is not None:
+        why = f"{username} is in the list; change the role there."
+        if not there.active:  # which of those who left they are, only they can tell
+            why = f"{username} was in this project and left. Let them in again under the number they had."
         raise Invalid("They are already in this project.", fields={"username": why})
     number = (Membership.objects.filter(project=project).aggregate(last=Max("number"))["last"] or 0) + 1
     return Added(Membership.objects.create(project=project, user=user, role=role, number=number), password)
@@ -106,7 +129,7 @@ def change_role(project: Project, number: int, role: str) -> Membership:
     if member.role == Role.RESEARCHER:
         _check_not_last_researcher(member)
         raise Conflict(
-            f"{_name(member)} has been a researcher here and may have seen votes and scores, so they can no longer vote or rule blind. "
+            f"{member.name} has been a researcher here and may have seen votes and scores, so they can no longer vote or rule blind. "
             "Let them stay a researcher, or end their part in the project.",
             code="researcher_stays",
         )
@@ -150,6 +173,58 @@ def change(project: Project, number: int, *, role: str | None = None, active: bo
     return member
 
 
+@transaction.atomic
+def forget(user: User) -> None:
+    """Make an account nobody's: name and e-mail go, here and in the trail, and so do its password, sessions and tokens.
+
+    Pseudonyms, votes and rulings stay. There is no way back. Raises Conflict while they have a part in a project, or may begin one.
+    """
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if user.memberships.filter(active=True).exists():
+        raise Conflict("They are still in a project. End their part there first.", code="still_in")
+    if user.is_staff:
+        raise Conflict("This account may begin projects. Whoever runs this installation takes that right away first.", code="staff")
+    user.username, user.email, user.first_name, user.last_name = f"forgotten-{user.pk}", "", "", ""
+    user.is_active = False
+    user.set_unusable_password()
+    user.save()
+    kept = {"username": user.username, "email": "", "first_name": "", "last_name": ""}
+    for events in pghistory.core.event_models(tracks_model=User):
+        events._default_manager.filter(pgh_obj_id=user.pk).update(**kept)
+    EmailAddress.objects.filter(user=user).delete()
+    tokens(user).delete()
+    end_sessions(user)
+
+
+def account_to_forget(member: Membership) -> User | None:
+    """The account that a researcher of the project may have forgotten: of someone who left, with no part elsewhere and no rights."""
+    user = member.user
+    if user is None or member.active or not user.is_active or user.is_staff:
+        return None
+    return None if user.memberships.exclude(pk=member.pk).exists() else user
+
+
+def forget_member(project: Project, number: int) -> Membership:
+    """Have the account of someone who left forgotten. Raises Conflict (not_ours) where more than this project knows it, Missing."""
+    member = find(project, number)
+    user = account_to_forget(member)
+    if user is None:
+        raise Conflict(
+            "Only the account of someone who has left, and who is in no other project, can be forgotten from here. "
+            "Whoever runs this installation can do it for the others: `manage.py user forget NAME`.",
+            code="not_ours",
+        )
+    forget(user)
+    return member
+
+
+def end_sessions(user: User) -> None:
+    """Sign the user out everywhere."""
+    for session in Session.objects.filter(expire_date__gte=timezone.now()).iterator():
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk):
+            SessionStore(session.session_key).delete()
+
+
 def find(project: Project, number: int) -> Membership:
     """The person with this pseudonym. Raises Missing, for raters from files too: they are nobody's account."""
     member = Membership.objects.select_related("user", "project").filter(project=project, number=number, user__isnull=False).first()
@@ -167,6 +242,48 @@ def members(project: Project) -> QuerySet[Membership]:
         .annotate(votes_cast=Coalesce(Subquery(cast), 0))
         .order_by("number")
     )
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a member does on one question. `assigned` is None where everyone in the project works on it."""
+
+    question: Question
+    assigned: bool | None
+    votes: int
+    voided: int
+    tally: known.Tally | None
+    pause: Pause | None
+
+
+def parts(member: Membership) -> list[Part]:
+    """One for each question of the project, in the order they were made."""
+    questions = list(member.project.questions.order_by("pk"))
+    votes = dict(Vote.objects.filter(member=member).values_list("question").annotate(Count("pk")).order_by())
+    voided = dict(VoidedVote.objects.filter(member=member).values_list("question").annotate(Count("pk")).order_by())
+    mine: dict[int, bool] = {}
+    for question, assigned in Assignment.objects.filter(question__in=questions).values_list("question", "member"):
+        mine[question] = mine.get(question, False) or assigned == member.pk
+    pauses = {pause.question_id: pause for pause in Pause.objects.filter(member=member, lifted_at=None)}
+    return [
+        Part(q, mine.get(q.pk), votes.get(q.pk, 0), voided.get(q.pk, 0), known.tally_of(q, member), pauses.get(q.pk)) for q in questions
+    ]
+
+
+def last_consent(member: Membership) -> Consent | None:
+    """The latest content warning they agreed to, in force or ended."""
+    return Consent.objects.filter(member=member).select_related("warning").order_by("-given_at", "-pk").first()
+
+
+def would_void(member: Membership, question: Question | None) -> rounds.Voided:
+    """What `rounds.void_votes` would do as things stand now. Changes nothing."""
+    votes = Vote.objects.filter(member=member, **({"question": question} if question else {}))
+    now = votes.filter(round=F("task__round"))
+    settled = Q(task__state=TaskState.AGREED) | Q(task__state=TaskState.DISPUTED, task__abstention_count__lt=ABSTENTIONS_TO_DISPUTE)
+    opens = now.filter(settled, task__item__quarantined=False).exclude(
+        Exists(KnownAnswer.objects.filter(task=OuterRef("task"), active=True))
+    )
+    return rounds.Voided(votes.count(), opens.count(), now.filter(task__state=TaskState.ADJUDICATED).count())
 
 
 def raters(project: Project) -> tuple[int, int]:
@@ -189,11 +306,7 @@ def _check_role(role: str) -> None:
 def _check_not_last_researcher(member: Membership) -> None:
     others = Membership.objects.filter(project_id=member.project_id, role=Role.RESEARCHER, active=True).exclude(pk=member.pk)
     if member.role == Role.RESEARCHER and not others.exists():
-        raise Conflict(f"{_name(member)} is the last researcher here. Add another one first.", code="last_researcher")
-
-
-def _name(member: Membership) -> str:
-    return member.user.username if member.user else str(member)
+        raise Conflict(f"{member.name} is the last researcher here. Add another one first.", code="last_researcher")
 
 
 # ---------------------------------------------------------------- tokens

@@ -66,7 +66,7 @@ class KindShape(serializers.Serializer[object]):
 
 class RunShape(serializers.ModelSerializer[ScoringRun]):
     scorer = ScorerShape()
-    paused_by = serializers.SlugRelatedField("username", read_only=True)  # type: ignore[var-annotated]
+    paused_by = serializers.SerializerMethodField(help_text="By name; by pseudonym once they have left.")
 
     class Meta:
         ref_name = "Run"
@@ -75,6 +75,9 @@ class RunShape(serializers.ModelSerializer[ScoringRun]):
             "id", "scorer", "state", "queue", "total", "done", "failed", "already_scored", "error", "paused_by",
             "created_at", "started_at", "finished_at",
         ]  # fmt: skip
+
+    def get_paused_by(self, run: ScoringRun) -> str | None:
+        return run.project.name_of(run.paused_by) if run.paused_by else None
 
 
 class RunStandingShape(serializers.Serializer[progress.Standing]):

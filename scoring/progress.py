@@ -100,7 +100,7 @@ def _last_change(run: ScoringRun) -> tuple[datetime | None, str]:
         return None, ""
     by = event.pgh_context.metadata.get("user") if event.pgh_context else None
     user = run.paused_by or (User.objects.filter(pk=by).first() if by else None)
-    return event.pgh_created_at, user.username if user else ""
+    return event.pgh_created_at, run.project.name_of(user) if user else ""
 
 
 def in_words(span: timedelta | None) -> str:

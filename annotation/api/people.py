@@ -76,7 +76,7 @@ class ProjectDetail(View):
 
 class MemberShape(serializers.Serializer[Membership]):
     number = serializers.IntegerField(help_text="The pseudonym: Annotator 7.")
-    username = serializers.CharField(source="user.username")
+    username = serializers.SerializerMethodField(help_text="null once they have left: their name is gone.")
     role = serializers.CharField()
     active = serializers.BooleanField()
     votes_cast = serializers.IntegerField()
@@ -84,6 +84,9 @@ class MemberShape(serializers.Serializer[Membership]):
 
     class Meta:
         ref_name = "Member"
+
+    def get_username(self, member: Membership) -> str | None:
+        return member.name if member.active else None
 
 
 class NewMemberShape(serializers.Serializer[object]):
@@ -152,6 +155,15 @@ class Member(View):
         member = access.researcher(request.user, project)
         people.change(member.project, number, **read(ChangeShape, request))
         return Response(_shown(member.project, number))
+
+
+class Forget(View):
+    @extend_schema(operation_id="member_forget", tags=["people"], request=None, responses={204: None})
+    def post(self, request: Request, project: str, number: int) -> Response:
+        """Have the account of someone who left forgotten: name, e-mail, password and tokens go; votes and pseudonym stay."""
+        member = access.researcher(request.user, project)
+        people.forget_member(member.project, number)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def _shown(project: Project, number: int) -> dict[str, Any]:

@@ -114,13 +114,16 @@ class QuestionShape(SettingsShape):
 
 
 class GuidelineShape(serializers.ModelSerializer[Guideline]):
-    author = serializers.CharField(source="author.username", allow_null=True, default=None)
+    author = serializers.SerializerMethodField(help_text="By name; by pseudonym once they have left; null for a command.")
     examples = ExampleShape(many=True)
 
     class Meta:
         ref_name = "Guideline"
         model = Guideline
         fields = ["version", "body", "examples", "author", "created_at"]
+
+    def get_author(self, guideline: Guideline) -> str | None:
+        return self.context["project"].name_of(guideline.author) if guideline.author else None
 
 
 class NewGuidelineShape(GuidelineTextShape):
@@ -217,7 +220,7 @@ class Guidelines(View):
     def get(self, request: Request, project: str, question: str) -> Response:
         """Every version of the question's guideline, newest first."""
         asked = access.question(access.researcher(request.user, project), question)
-        return Response(GuidelineShape(asked.guidelines.select_related("author"), many=True).data)
+        return Response(GuidelineShape(asked.guidelines.select_related("author"), many=True, context={"project": asked.project}).data)
 
     @extend_schema(operation_id="guideline_add", tags=["questions"], request=NewGuidelineShape, responses={201: GuidelineShape})
     def post(self, request: Request, project: str, question: str) -> Response:
@@ -226,4 +229,4 @@ class Guidelines(View):
         given = read(NewGuidelineShape, request)
         asked = access.question(member, question)
         made = questions.new_guideline_version(asked, _guideline(given), after=given["after"], author=member.user)
-        return Response(GuidelineShape(made).data, status=status.HTTP_201_CREATED)
+        return Response(GuidelineShape(made, context={"project": asked.project}).data, status=status.HTTP_201_CREATED)

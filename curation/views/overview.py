@@ -156,10 +156,10 @@ def _rows(asked: Asked) -> dict[str, object]:
     states = asked.states
     agreed, ruled, waiting = states.get("agreed", 0), states.get("adjudicated", 0), states.get("disputed", 0)
     still_open = states.get("open", 0)
-    if asked.unsettled:
-        sources += f"; {asked.unsettled:,} {'lacks its' if asked.unsettled == 1 else 'lack their'} tag: none had a majority"
     rule = "all the same" if asked.policy == "unanimous" else "more than half the same"
     sources = ", ".join(f"{count:,} {source}" for source, count in sorted(asked.sources.items(), reverse=True))
+    if asked.unsettled:
+        sources += f"; {asked.unsettled:,} {'lacks its' if asked.unsettled == 1 else 'lack their'} tag: none had a majority"
     votes = f"{asked.votes_required} a task, {asked.votes_wanted:,} in all"
     rows = [
         Row("Votes", votes, asked.votes, asked.votes_wanted, f"{asked.abstentions:,} abstained" if asked.abstentions else ""),

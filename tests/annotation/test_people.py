@@ -3,13 +3,17 @@
 import re
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 
 from annotation import audit, people, queue
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
-from annotation.models import Lease, Membership, Project, Role, User
+from annotation.models import KnownAnswer, Lease, Membership, Pause, Project, Role, User
+from curation.models import Sample
 from tests import cast as make
+from tests.annotation.api import Program
 
 
 def test_a_new_member_gets_the_next_number(cast: make.Cast) -> None:
@@ -136,7 +140,7 @@ def test_the_page_changes_roles_and_ends_and_begins_a_part(cast: make.Cast, sign
 def test_the_trail_says_who_changed_what_and_where(cast: make.Cast, sign_in: object) -> None:
     sign_in(cast.bob).post(f"/p/study/people/{cast.dave.number}/", {"do": "role", "role": "adjudicator"})
     [newest] = [entry for entry in audit.trail(cast.project).entries if entry.verb == "changed"]
-    assert (newest.who, newest.what, newest.verb) == ("bob", f"Membership {cast.dave.number}", "changed")
+    assert (newest.who, newest.sentence) == ("bob", "changed the role of Annotator 4 from annotator to adjudicator")
     assert newest.path == f"/p/study/people/{cast.dave.number}/"
     assert newest.changes == [audit.Change("role", "annotator", "adjudicator")]
 
@@ -165,7 +169,7 @@ def test_the_trail_pages_through_everything_once(cast: make.Cast) -> None:
         seen += page.entries
         if not (mark := page.older):
             break
-    assert len([entry for entry in seen if entry.verb == "changed" and entry.what == "Project Study"]) == 130
+    assert len([entry for entry in seen if entry.verb == "changed" and entry.what == "project Study"]) == 130
     assert len(seen) == 130 + 1 + 5  # the project made, and its five members
 
 
@@ -249,3 +253,96 @@ def test_a_name_that_cannot_be_stored_is_refused_in_words(cast: make.Cast, sign_
         assert bob.post("/p/study/people/", {"username": "a\0b", "role": "annotator", "account": account}).status_code == 422
     with pytest.raises(Invalid):
         people.add_project("tea", "Tea\0")
+
+
+def test_the_trail_says_each_thing_in_a_sentence_and_by_whom(cast: make.Cast, sign_in: object) -> None:
+    bob, question = sign_in(cast.bob), make.make_question(cast.project)
+    make.make_items(cast.project, 1)
+    bob.post("/p/study/questions/toxicity/known/", {"do": "lines", "lines": "t0, yes", "use": "check"})
+    one = KnownAnswer.objects.get()
+    bob.post(f"/p/study/questions/toxicity/known/{one.pk}/", {"do": "remove"})
+    Pause.objects.create(question=question, member=cast.alice, answers=20, correct=11, floor=0.8)
+    bob.post(f"/p/study/questions/toxicity/pauses/{cast.alice.number}/lift/")
+    bob.post(f"/p/study/people/{cast.dave.number}/", {"do": "leave"})
+    page = bob.get("/p/study/audit/?kind=people").content.decode()
+    said = [(entry.who, entry.sentence) for entry in audit.trail(cast.project).entries]
+    assert set(said) >= {
+        ("bob", "ended the part of Annotator 4"),
+        ("bob", "let Annotator 1 go on with Toxicity"),
+        ("Assay itself", "paused Annotator 1 on Toxicity: 11 of 20 known answers right, below 80%"),
+        ("bob", "took a known answer of Toxicity out"),
+        ("bob", "marked a known answer of Toxicity, as a check"),
+    }
+    assert "ended the part of Annotator 4" in page
+    assert "known answer of" not in page  # that is of questions
+    assert {entry.who for entry in audit.trail(cast.project, who=cast.bob).entries} == {"bob"}
+    assert audit.trail(cast.project, who=cast.alice).entries == []
+    assert bob.get("/p/study/audit/?kind=settings&who=99").status_code == 404
+
+
+def test_the_name_of_who_left_is_nowhere_any_more(cast: make.Cast, sign_in: object) -> None:
+    """A researcher who did what researchers do, and left: all pages that told of them say the pseudonym."""
+    people.add_member(cast.project, "mallory", Role.RESEARCHER)
+    mallory = sign_in(cast.mallory)
+    question = make.make_question(cast.project)
+    make.make_items(cast.project, 4)
+    mallory.post(
+        "/p/study/samples/new/", {"name": "few", "size": "2", "kind": "text", "items": "all", "allocation": "proportional", "seed": "1"}
+    )
+    mallory.post("/p/study/questions/toxicity/guideline/", {"body": "Judge anew.", "after": "1"})
+    mallory.post("/p/study/questions/toxicity/known/", {"do": "lines", "lines": "t0, yes", "use": "practice"})
+    assert (question.guidelines.count(), Sample.objects.count()) == (2, 1)
+    pages = [
+        "people/", "people/6/", "audit/", "audit/?who=6", "samples/", f"samples/{Sample.objects.get().pk}/", "questions/toxicity/",
+        "questions/toxicity/known/", "", "care/", "imports/", "comparisons/", "runs/", "scorers/",
+    ]  # fmt: skip
+    bob = sign_in(cast.bob)
+    assert "mallory" in bob.get("/p/study/samples/").content.decode()
+    bob.post("/p/study/people/6/", {"do": "leave"})
+    told = [address for address in pages if "mallory" in bob.get(f"/p/study/{address}").content.decode()]
+    assert told == []
+    assert "Annotator 6" in bob.get("/p/study/samples/").content.decode()
+    program = Program(cast.bob)
+    assert "mallory" not in program.get("members/").content.decode() + program.get("questions/toxicity/guidelines/").content.decode()
+
+
+def test_a_forgotten_account_has_no_name_password_session_or_token(cast: make.Cast, sign_in: object) -> None:
+    dave = cast.dave.user
+    User.objects.filter(pk=dave.pk).update(email="dave@example.org", first_name="Dave")
+    User.objects.filter(pk=dave.pk).update(last_name="D.")  # the trail has his name and e-mail by now
+    _, token = people.new_token(dave)
+    signed_in = sign_in(cast.dave)
+    assert signed_in.get("/account/").status_code == 200
+    with pytest.raises(Conflict, match="still in a project"):
+        people.forget(dave)
+    people.deactivate(cast.project, cast.dave.number)
+    people.forget(dave)
+    dave.refresh_from_db()
+    assert (dave.username, dave.email, dave.first_name, dave.has_usable_password(), dave.is_active) == (
+        f"forgotten-{dave.pk}",
+        "",
+        "",
+        False,
+        False,
+    )
+    assert signed_in.get("/account/").status_code == 302
+    assert not Session.objects.exists()
+    assert Client(headers={"Authorization": f"Token {token}"}).get("/api/v1/projects/").status_code == 401
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM annotation_userevent AS event WHERE event::text ~* 'dave'")
+        assert cursor.fetchone() == (0,)
+    assert Membership.objects.get(pk=cast.dave.pk).pseudonym == "Annotator 4"
+
+
+def test_a_researcher_forgets_only_whom_nobody_else_knows(cast: make.Cast) -> None:
+    people.add_member(cast.project, "mallory", Role.ANNOTATOR)  # of another project, too
+    people.deactivate(cast.project, 6)
+    with pytest.raises(Conflict, match="in no other project"):
+        people.forget_member(cast.project, 6)
+    User.objects.filter(username="dave").update(is_staff=True)
+    people.deactivate(cast.project, cast.dave.number)
+    with pytest.raises(Conflict):
+        people.forget_member(cast.project, cast.dave.number)
+    people.deactivate(cast.project, cast.erin.number)
+    people.forget_member(cast.project, cast.erin.number)
+    assert not User.objects.filter(username="erin").exists()
