@@ -62,16 +62,17 @@
     const looked = new Set(); // tasks whose picture was there uncovered
     let on = null; // the task on screen
     for (const plain of frame.querySelectorAll("label.cover")) plain.remove();
-    const first = $("picture");
+    let first = $("picture"); // came with the page, for the task on screen
     const begin = (task) => {
-      const image = first && !images.size && current() === task ? first : document.createElement("img");
-      image.removeAttribute("id");
+      const came = first && current() === task;
+      const image = came ? first : document.createElement("img");
+      if (came) first = null;
       image.width = task.width;
       image.height = task.height;
       image.draggable = false;
       image.addEventListener("load", () => { if (on === task) { shownAt = performance.now(); draw(); } });
       image.addEventListener("error", () => { image.dataset.gone = ""; if (on === task) draw(); });
-      if (image !== first) { image.hidden = true; image.alt = ""; image.src = task.picture; frame.prepend(image); }
+      if (!came) { image.hidden = true; image.alt = ""; image.src = task.picture; frame.prepend(image); }
       else if (image.complete && !image.naturalWidth) image.dataset.gone = "";
       images.set(idOf(task), image);
       return image;
@@ -431,7 +432,9 @@
   });
 
   // ---------------------------------------------------------------- going back
-  const undo = async () => {
+  let undone = Promise.resolve(); // one after the other: two presses go back two answers
+  const undo = () => { undone = undone.then(undoOnce); };
+  const undoOnce = async () => {
     if (practised) return;
     if (back < 0 && outbox.unsent().length) { undoWhenSent = true; say("Your last answer opens as soon as it is through."); return; }
     const answer = answers[back + 1];
