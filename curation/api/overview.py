@@ -62,6 +62,7 @@ class AskedShape(serializers.Serializer[Any]):
     abstentions = serializers.IntegerField()
     labels = LabelShape(many=True)
     sources = serializers.DictField(child=serializers.IntegerField())
+    unsettled = serializers.IntegerField(help_text="Labels without a tag: one was required, and none had a majority.")
     positives = PositivesShape()
     provisional = serializers.BooleanField(help_text="Some tasks are still to be settled.")
     oldest_dispute = serializers.DateTimeField(allow_null=True)

@@ -87,7 +87,7 @@ def test_retired_tasks_count_for_nothing(cast: Cast) -> None:
 
 def test_items_and_imports_are_counted(cast: Cast) -> None:
     make_items(cast.project, 3)
-    Item.objects.create(project=cast.project, kind="image", external_id="p1", media_hash="0" * 64, content_hash=b"0" * 32)
+    Item.objects.create(project=cast.project, kind="image", external_id="p1", content_hash=b"0" * 32)
     ended = timezone.now()
     shared = {"project": cast.project, "filename": "a.csv", "path": "", "file_hash": "0", "size": 1, "format": "csv"}
     ImportBatch.objects.create(**shared, state="done", finished_at=ended)
@@ -124,9 +124,9 @@ def test_annotators_by_votes_with_the_median_of_their_times(cast: Cast, question
 
 
 def test_what_needs_someone_is_said_in_order(cast: Cast, question: Question) -> None:
-    questions.create_question(cast.project, NATURALNESS)
     work = next_work(cast.dave, question)[0]
     flag(cast.dave, work.task_id, FlagReason.WRONG)
+    questions.create_question(cast.project, NATURALNESS)
     scorer = make_scorer(cast, {})
     ScoringRun.objects.create(project=cast.project, scorer=scorer, state=RunState.FAILED, error="No weights.")
     assert [(need.kind, f"{need.what} {need.why}") for need in overview(cast.project).needs] == [
