@@ -49,8 +49,8 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _one_large = threading.Lock()
-# Our own bound is lower than the one that Pillow warns at.
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+# What it would warn of, a caller is told as a reason.
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class BadPicture(Exception):

@@ -617,8 +617,9 @@ def quarantine(item_id: int) -> None:
     sql.rows(
         "UPDATE annotation_task SET state = 'retired' WHERE id = ANY(%(tasks)s) AND state IN ('open', 'disputed') RETURNING id", tasks=tasks
     )
-    sql.rows("UPDATE annotation_item SET quarantined = true WHERE id = ANY(%(items)s) RETURNING id", items=items)
     sql.rows(_SEAL, items=items)
+    # Looked for anew: an import that brings the same picture holds it, and is committed by now.
+    sql.rows(_QUARANTINE, item=item_id)
 
 
 def lapse_leases(task_ids: Sequence[int]) -> None:
@@ -917,6 +918,7 @@ _SAME_PICTURE = """
     SELECT same.id FROM annotation_item AS item JOIN annotation_item AS same ON same.media_hash = item.media_hash WHERE item.id = %(item)s
     ORDER BY id
 """
+_QUARANTINE = f"UPDATE annotation_item SET quarantined = true WHERE id IN ({_SAME_PICTURE}) RETURNING id"  # noqa: S608 - our own words
 _SEAL = """
     UPDATE annotation_media SET sealed_at = coalesce(sealed_at, now())
     WHERE hash IN (SELECT media_hash FROM annotation_item WHERE id = ANY(%(items)s)) RETURNING hash

@@ -35,8 +35,9 @@ def _served(request: HttpRequest, member: Membership, item: int, opened: Callabl
     found = media.visible(member, item)
     kind = "jpeg" if opened is media.open_thumbnail else found.format
     file = opened(found)
-    headers = HEADERS | {"Content-Type": media.CONTENT_TYPES[kind], "Content-Disposition": f'inline; filename="picture.{kind}"'}
+    headers = HEADERS | {"Content-Type": media.CONTENT_TYPES[kind]}
+    response = FileResponse(file, filename=f"picture.{kind}", headers=headers)  # the file's own name is its hash
     if request.method == "HEAD":
         file.close()
-        return HttpResponse(headers=headers)
-    return FileResponse(file, headers=headers)
+        return HttpResponse(headers=dict(response.items()))
+    return response
