@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.api import disputes, known, people, questions, rounds, tasks, tokens, work
+from annotation.api import disputes, known, people, questions, rounds, tasks, tokens, wellbeing, work
 
 PROJECT = "projects/<slug:project>/"
 QUESTION = f"{PROJECT}questions/<slug:question>/"
@@ -37,6 +37,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{PROJECT}abstentions/", work.Abstentions.as_view(), name="api_abstentions"),
     path(f"{PROJECT}flags/", rounds.Flags.as_view(), name="api_flags"),
     path(f"{PROJECT}answers/", work.Answers.as_view(), name="api_answers"),
+    # care
+    path(f"{PROJECT}consent/", wellbeing.Consents.as_view(), name="api_consent"),
+    path(f"{PROJECT}exposure/", wellbeing.Exposure.as_view(), name="api_exposure"),
+    path(f"{PROJECT}care/", wellbeing.ProjectCare.as_view(), name="api_care"),
+    path(f"{PROJECT}care/warnings/", wellbeing.Warnings.as_view(), name="api_warnings"),
     path(f"{QUESTION}disputes/", disputes.Disputes.as_view(), name="api_disputes"),
     path(f"{PROJECT}rulings/blind/", disputes.BlindRulings.as_view(), name="api_blind_rulings"),
     path(f"{PROJECT}rulings/", disputes.Rulings.as_view(), name="api_rulings"),

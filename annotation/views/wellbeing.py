@@ -38,7 +38,7 @@ def consent(request: HttpRequest, project: str) -> HttpResponse:
         wellbeing.give_consent(member, _number(request.POST.get("version", "")) or 0)
     except Conflict as error:
         return _consent_page(request, member, problem=error.message, status=error.status)
-    messages.success(request, f"Thank you. You can withdraw this for {member.project.name} at any time, from this page.")
+    messages.success(request, "Thank you. You can withdraw this at any time, under Your work.")
     return redirect(_next(request) or reverse("home"))
 
 
