@@ -1,6 +1,7 @@
 """Figures: valid definitions, drawn under the strict CSP, and real files."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from curation.agreement import QuestionAgreement, Split
+from curation.agreement import Part, Parts, QuestionAgreement, Split
 from curation.comparing import Result
 from curation.figures import Figure, as_file, detection, page_svg
 from curation.figures import agreement as people
+from curation.figures import raters as figures_of_raters
+from curation.raters import Person, Rater, share
 from curation.stats.agreement import agreement
 from curation.stats.detection import Judged, curves, decisions
 
@@ -29,7 +32,28 @@ def some_figures() -> list[Figure]:
     )  # fmt: skip
     splits = (Split((3, 0), 9), Split((0, 3), 4), Split((2, 1), 3))
     found = QuestionAgreement(agreement([s.votes for s in splits], [s.tasks for s in splits], draws=50), ("=Yes", "No"), splits, {})
-    return [*detection.of_result(result, "<Yes> & more"), *people.of_question(found)]
+    parts = Parts("group", (Part("=a", 2, found.figures, ()), Part(None, 1, found.figures, ())), 0)
+    return [
+        *detection.of_result(result, "<Yes> & more"),
+        *people.of_question(found),
+        *people.of_parts(parts, found, "groups"),
+        *_of_raters(),
+    ]
+
+
+def _of_raters() -> list[Figure]:
+    """Two raters' dots and how the first of them answers. The matrix of pairs asks the database: see test_raters_pages."""
+    some = [
+        Person(
+            number=number, pseudonym=f"Annotator {number}", is_person=True, active=True, abstentions=0, paused=False,
+            checks=share(8, 10, ""), figures=Rater(number, 20, 20, 3.0, share(1, 20, ""), share(15, 20, ""), share(14, 20, ""), np.array([[0.9, 0.1], [0.3, 0.7]])),
+        )
+        for number in (1, 2)
+    ]  # fmt: skip
+    confusion = figures_of_raters.confusion(some[0], ["<Yes>", "No"])
+    assert confusion is not None
+    confusion = replace(confusion, name="one-rater")
+    return [figures_of_raters.dots(some), confusion]
 
 
 FIGURES = {figure.name: figure for figure in some_figures()}

@@ -1,13 +1,11 @@
 """Agreement against fractions one can check by hand, and against two other implementations."""
 
-import time
-
 import krippendorff
 import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from curation.stats.agreement import ALL_SAME, NO_ITEMS, ONE_CHOICE, ONE_VOTE, agreement
+from curation.stats.agreement import ALL_SAME, NO_ITEMS, NO_VOTES, ONE_CHOICE, ONE_VOTE, agreement, shares
 
 
 def random_counts(seed: int, items: int = 60, choices: int = 4, most: int = 7) -> np.ndarray:
@@ -122,8 +120,25 @@ def test_the_interval_covers_what_it_should() -> None:
     assert 180 <= covered <= 199
 
 
-def test_ten_thousand_tasks_of_five_votes_take_no_time() -> None:
-    counts = np.random.default_rng(1).multinomial(5, [0.5, 0.3, 0.2], size=10_000)
-    began = time.perf_counter()
-    agreement(counts, order=[0, 1, 2])
-    assert time.perf_counter() - began < 2
+def gwet(counts: np.ndarray) -> float:
+    """Gwet (2008), item by item."""
+    rated = counts[counts.sum(axis=1) > 0]
+    agreeing = [(row * (row - 1)).sum() / (row.sum() * (row.sum() - 1)) for row in rated if row.sum() > 1]
+    shares = np.mean([row / row.sum() for row in rated], axis=0)
+    chance = sum(share * (1 - share) for share in shares) / (counts.shape[1] - 1)
+    return float((np.mean(agreeing) - chance) / (1 - chance))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ac1_is_that_of_gwets_formula_with_any_number_of_votes(seed: int) -> None:
+    counts = random_counts(seed)
+    assert agreement(counts, draws=10).ac1.value == pytest.approx(gwet(counts), abs=1e-12)
+
+
+def test_shares_of_votes_with_their_intervals() -> None:
+    found = shares([[3, 0], [2, 1]], [10, 10], draws=300)
+    assert [one.value for one in found] == pytest.approx([5 / 6, 1 / 6])
+    assert found[0].n == 60
+    assert found[0].low is not None
+    assert found[0].low < 5 / 6 < (found[0].high or 0)
+    assert [one.reason for one in shares([[0, 0]], [1])] == [NO_VOTES, NO_VOTES]
