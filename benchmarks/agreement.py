@@ -87,6 +87,7 @@ def lay(tasks: int, each: int, people: int, votes: tuple[Array, Array, Array]) -
                 copy.write(
                     f"{ids[task]}\t{question.pk}\t{members[rater]}\t1\t{choices[choice]}\t{{}}\t\t{guideline.pk}\t{token}\t{spent}\t2026-01-01\n"
                 )
+        cursor.execute("ANALYZE annotation_task; ANALYZE annotation_vote")
         cursor.execute(_AGREE, [guideline.pk])
         cursor.execute("VACUUM ANALYZE")
     return question

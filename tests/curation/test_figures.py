@@ -46,7 +46,8 @@ def _of_raters() -> list[Figure]:
     some = [
         Person(
             number=number, pseudonym=f"Annotator {number}", is_person=True, active=True, abstentions=0, paused=False,
-            checks=share(8, 10, ""), figures=Rater(number, 20, 20, 3.0, share(1, 20, ""), share(15, 20, ""), share(14, 20, ""), np.array([[0.9, 0.1], [0.3, 0.7]])),
+            checks=share(8, 10, ""),
+            figures=Rater(number, 20, 20, 3.0, share(1, 20, ""), share(15, 20, ""), share(14, 20, ""), np.array([[0.9, 0.1], [0.3, 0.7]])),
         )
         for number in (1, 2)
     ]  # fmt: skip
