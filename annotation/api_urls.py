@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.api import disputes, known, people, questions, rounds, tasks, tokens, wellbeing, work
+from annotation.api import disputes, known, people, pictures, questions, rounds, tasks, tokens, wellbeing, work
 
 PROJECT = "projects/<slug:project>/"
 QUESTION = f"{PROJECT}questions/<slug:question>/"
@@ -32,6 +32,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{QUESTION}tasks/", tasks.Tasks.as_view(), name="api_tasks"),
     path(f"{QUESTION}work/", work.Work.as_view(), name="api_work"),
     path(f"{QUESTION}progress/", work.Progress.as_view(), name="api_progress"),
+    path(f"{PROJECT}items/<int:picture>/picture/", pictures.Picture.as_view(), name="api_picture"),
+    path(f"{PROJECT}items/<int:picture>/thumbnail/", pictures.Thumbnail.as_view(), name="api_thumbnail"),
     path(f"{PROJECT}votes/", work.Votes.as_view(), name="api_votes"),
     path(f"{PROJECT}votes/<int:vote>/", work.OwnVote.as_view(), name="api_vote"),
     path(f"{PROJECT}abstentions/", work.Abstentions.as_view(), name="api_abstentions"),

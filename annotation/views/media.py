@@ -22,22 +22,23 @@ HEADERS = {
 @require_safe
 def picture(request: HttpRequest, project: str, picture: int) -> HttpResponseBase:
     """An item's picture: for its researchers, and for who holds or has answered it."""
-    return _served(request, access.member(request.user, project), picture, media.open_picture)
+    return serve(request.method, access.member(request.user, project), picture, media.open_picture)
 
 
 @require_safe
 def thumbnail(request: HttpRequest, project: str, picture: int) -> HttpResponseBase:
     """A small one, for lists. For researchers."""
-    return _served(request, access.researcher(request.user, project), picture, media.open_thumbnail)
+    return serve(request.method, access.researcher(request.user, project), picture, media.open_thumbnail)
 
 
-def _served(request: HttpRequest, member: Membership, item: int, opened: Callable[[Media], IO[bytes]]) -> HttpResponseBase:
+def serve(method: str | None, member: Membership, item: int, opened: Callable[[Media], IO[bytes]]) -> HttpResponseBase:
+    """The file of an item's picture that the member may see now. Raises Missing."""
     found = media.visible(member, item)
     kind = "jpeg" if opened is media.open_thumbnail else found.format
     file = opened(found)
     headers = HEADERS | {"Content-Type": media.CONTENT_TYPES[kind]}
     response = FileResponse(file, filename=f"picture.{kind}", headers=headers)  # the file's own name is its hash
-    if request.method == "HEAD":
+    if method == "HEAD":
         file.close()
         return HttpResponse(headers=dict(response.items()))
     return response

@@ -19,6 +19,7 @@ from annotation import disputes, media, pictures, queue
 from annotation.models import Check, Consent, ContentWarning, Item, KnownAnswer, Lease, Media, Membership, Question, Role, Task
 from config.media import storage
 from tests import cast as make
+from tests.annotation.api import Program
 from tests.cast import Cast
 
 SignIn = Callable[[Membership], Client]
@@ -242,6 +243,7 @@ def test_a_check_is_served_like_a_task(cast: Cast, harm: Question, sign_in: Sign
     assert asked(client, item) == 200
     Check.objects.filter(pk=held.pk).update(choice=None, correct=None, abstained="broken")
     assert asked(client, item) == 404
+    Task.objects.update(state="retired")  # as marking does
     (task,) = make.make_pictures(harm, 1)
     assert held_item(cast.dave, harm) == task
     served = sign_in(cast.dave).get(address(task))
@@ -322,3 +324,16 @@ def test_the_settings_of_a_folder_and_a_bucket(tmp_path: Path) -> None:
     assert kept["OPTIONS"]["location"] == tmp_path
     options: dict[str, Any] = storage("s3://bucket/a/b/")["OPTIONS"]  # type: ignore[assignment]
     assert (options["bucket_name"], options["location"], options["default_acl"]) == ("bucket", "a/b", None)
+
+
+def test_a_program_gets_the_picture_that_its_person_holds_and_no_other(cast: make.Cast) -> None:
+    question = make.make_question(cast.project, "harm", kind="image")
+    make.make_pictures(question, 3)
+    alice = Program(cast.alice)
+    held = [work["item_id"] for work in alice.post("questions/harm/work/").json()["work"]]
+    shown = alice.get(f"items/{held[0]}/picture/")
+    assert (shown.status_code, shown.headers["Content-Type"]) == (200, "image/png")
+    assert shown.headers["Cache-Control"] == "private, no-store"
+    (other,) = cast.project.items.exclude(pk__in=held)
+    refused = alice.get(f"items/{other.pk}/picture/")
+    assert (refused.status_code, refused.json()["code"]) == (404, "missing")

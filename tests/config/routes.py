@@ -188,6 +188,8 @@ ROUTES: list[tuple[str, str, str]] = [
     (RESEARCHER, "GET DELETE", f"{AP}imports/<uuid:batch>/"),
     (RESEARCHER, "GET", f"{AP}items/"),
     (RESEARCHER, "GET", f"{AP}items/<int:item>/"),
+    (MEMBER, "GET", f"{AP}items/<int:picture>/picture/"),
+    (RESEARCHER, "GET", f"{AP}items/<int:picture>/thumbnail/"),
     (RESEARCHER, "GET POST", f"{AP}samples/"),
     (RESEARCHER, "GET", f"{AP}samples/<int:sample>/items/"),
     (RESEARCHER, "POST", f"{AP}tasks/over/"),
