@@ -124,9 +124,9 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
     cursor.execute(_RATERS, parameters)
     raters = cursor.rowcount
     cursor.execute(_TASKS, parameters)
-    cursor.execute(_LOCK_TASKS, parameters)
     # All of this is new to the planner, and a plan for empty tables would take hours.
     cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
+    cursor.execute(_LOCK_TASKS, parameters)
     cursor.execute(_CHOOSE, parameters)
     cursor.execute("ANALYZE chosen_vote")
     cursor.execute(_VOTES, parameters)

@@ -216,7 +216,7 @@ def in_words(result: dict[str, Any]) -> str:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(result["states"].items())) or "none new"
     parts = {
         "repeats": "repeats left out", "surplus": "more than needed", "taken": "on tasks that had votes already",
-        "abstained": "without an answer", "unsettled": "labels without a settled tag", 
+        "abstained": "without an answer", "unsettled": "labels without a settled tag",
         "tags_left_out": "given tags that their choice does not take",
     }  # fmt: skip
     beside = "".join(f" {result[name]:,} {words}." for name, words in parts.items() if result.get(name))
