@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.core.cache import cache
 from django.db import transaction
 from psycopg.rows import DictRow
 
@@ -22,6 +23,7 @@ from annotation.queue import LOCK_HELD, WORK, WORK_JOINS, check_answer, lock_pro
 
 # The last rulings of an adjudicator are too fresh in mind to be asked again.
 FRESH_IN_MIND = 10
+COUNTS_KEPT = 300  # seconds
 
 
 # ---------------------------------------------------------------- what callers get
@@ -153,7 +155,27 @@ def give_back(member: Membership, token: uuid.UUID) -> None:
 
 
 def dispute_counts(question: Question) -> tuple[int, int]:
-    """(disputes waiting, disputes ruled on) of a question."""
+    """(disputes waiting, disputes ruled on) of a question.
+
+    Where rulings come back, the numbers are some minutes old on purpose: a count that stays after a ruling tells that it was one.
+    """
+    if not question.repeat_share:
+        return _counts(question)
+    key = f"disputes:{question.pk}"
+    kept: tuple[int, int] | None = cache.get(key)
+    if kept is None or not kept[0]:  # that one waits at last is told at once
+        kept = _counts(question)
+        cache.set(key, kept, COUNTS_KEPT)
+    return kept
+
+
+def stands(member: Membership, token: uuid.UUID) -> str | None:
+    """The choice that the member's ruling by this token came to; None without one."""
+    row = sql.one(_STANDS, token=token, member=member.pk)
+    return None if row is None else row["value"]
+
+
+def _counts(question: Question) -> tuple[int, int]:
     row = sql.the(
         """
         SELECT (SELECT count(*) FROM annotation_task WHERE question_id = %(question)s AND state = 'disputed') AS waiting,
@@ -207,7 +229,10 @@ def _lock_repeat(member: Membership, token: uuid.UUID, choice: str) -> DictRow |
     _require_adjudicator(member)
     if not sql.rows(_LOCK_REPEAT, token=token, member=member.pk):
         return None
-    return sql.the(_READ_REPEAT, token=token, choice=choice)
+    repeat = sql.the(_READ_REPEAT, token=token, choice=choice)
+    if repeat["quarantined"]:
+        raise Conflict("This dispute was settled while you held it.", code="settled")
+    return repeat
 
 
 def _rule_again(repeat: Mapping[str, Any], choice: str, tags: Sequence[str], reason: str, note: str) -> None:
@@ -407,10 +432,13 @@ _LOCK_REPEAT = """
     WHERE again.token = %(token)s AND again.member_id = %(member)s FOR UPDATE OF progress, again
 """
 _READ_REPEAT = """
-    SELECT again.id, again.blind_at, question.blind_ruling, choice.id AS choice_id, choice.tag_use,
+    SELECT again.id, again.blind_at, question.blind_ruling, choice.id AS choice_id, choice.tag_use, item.quarantined,
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = again.question_id ORDER BY position) AS allowed_tags
     FROM annotation_repeat AS again
     JOIN annotation_question AS question ON question.id = again.question_id
+    JOIN annotation_adjudication AS ruling ON ruling.id = again.adjudication_id
+    JOIN annotation_task AS task ON task.id = ruling.task_id
+    JOIN annotation_item AS item ON item.id = task.item_id
     LEFT JOIN annotation_choice AS choice ON choice.question_id = again.question_id AND choice.value = %(choice)s
     WHERE again.token = %(token)s
 """
@@ -424,4 +452,10 @@ _REPEAT_RULE = """
 """
 _GIVE_BACK_REPEAT = """
     UPDATE annotation_repeat SET expires_at = now() WHERE token = %(token)s AND member_id = %(member)s AND ruled_at IS NULL RETURNING id
+"""
+_STANDS = """
+    SELECT choice.value FROM (
+        SELECT choice_id FROM annotation_adjudication WHERE token = %(token)s AND member_id = %(member)s
+        UNION ALL SELECT choice_id FROM annotation_repeat WHERE token = %(token)s AND member_id = %(member)s
+    ) AS ruled JOIN annotation_choice AS choice ON choice.id = ruled.choice_id
 """

@@ -24,6 +24,7 @@
   const boxes = [...form.querySelectorAll("[name=tag]")];
   const reasons = [...form.querySelectorAll("[name=reason]")];
   const note = $("note");
+  const picture = window.assay.picture; // where the item is one
   let opened = null; // in the blind step: the choice whose tags are open
 
   // ---------------------------------------------------------------- the draft, by the hold's token
@@ -68,6 +69,10 @@
   let again = null;
   const send = async (action, choice) => {
     if (sending) return;
+    if (action !== "back" && "look" in court.dataset && picture && !picture.looked()) {
+      notice("warn", picture.covered() ? "Uncover the picture first." : "The picture is not there yet.", "A ruling says what somebody saw. If it does not come, give the dispute back.");
+      return;
+    }
     sending = true;
     again = null;
     const body = new FormData(form);
@@ -134,6 +139,9 @@
     else if (key === "a") send("back");
     else if (key === "c" && note) note.focus();
     else if (key === "s" && $("seed")) setSeed();
+    else if (key === "u" && picture) picture.toggleCover();
+    else if (key === "b" && picture) picture.toggleGrey();
+    else if (key === "+" && picture) picture.toggleZoom();
     else if (shared[key]) shared[key]();
     else return;
     event.preventDefault();

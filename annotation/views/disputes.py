@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, disputes, queue
+from annotation import access, consistency, disputes, gate, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import Adjudication, Membership, Question, Role, RulingReason, TagUse
-from annotation.views.labelling import LONG_TEXT, check_texts, label_of, tags_for, token_of
+from annotation.models import AbstainReason, Membership, Question, Role, RulingReason, TagUse
+from annotation.views.labelling import LONG_TEXT, check_texts, label_of, stop_as_json, tags_for, token_of
 
 
 @require_GET
@@ -27,8 +27,13 @@ def listing(request: HttpRequest, project: str) -> HttpResponse:
     return render(
         request,
         "annotation/disputes.html",
-        {"member": member, "here": "disputes", "rows": rows, "first": first, "researcher": researcher, "layout": layout},
-    )
+        {
+            "member": member, "here": "disputes", "rows": rows, "first": first, "researcher": researcher, "layout": layout,
+            "own": None if researcher else consistency.of_member(member),
+            "repeats": any(question.repeat_share for question, _, _ in rows), "fewest": consistency.FEWEST,
+            "adjudicators": consistency.of_project(member.project) if researcher else [],
+        },
+    )  # fmt: skip
 
 
 @never_cache
@@ -64,10 +69,10 @@ def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, s
         stands = disputes.rule_blind(member, token, choice=choice, tags=tags).blind_choice
         return ("" if stands == choice else f"You had already ruled blind elsewhere: {label_of(question, stands or '')}."), here
     disputes.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
-    stands = Adjudication.objects.values_list("choice__value", flat=True).get(token=token, member=member)
-    if stands != choice:  # the same hold, ruled on in another tab
-        return f"You had already ruled on this one elsewhere: {label_of(question, stands or '')}.", here
-    return "Ruled. It is ground truth now.", here
+    stood = disputes.stands(member, token)
+    if stood != choice:  # the same hold, ruled on in another tab
+        return f"You had already ruled on this one elsewhere: {label_of(question, stood or '')}.", here
+    return "Ruled. Your ruling is recorded.", here
 
 
 def _page(request: HttpRequest, member: Membership, question: Question, *, error: Refused | None = None) -> HttpResponse:
@@ -76,6 +81,7 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
     if guideline:
         queue.under_guideline(member, guideline)
     held = disputes.next_dispute(member, question)
+    stop = None if held else gate.stop_of(member, question, ruling=True)
     waiting, ruled = disputes.dispute_counts(question)
     # What was chosen belongs to the dispute it was chosen for; a note is shown again either way, to be copied.
     post = request.POST
@@ -96,6 +102,10 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
         "tags": list(question.tags.all()),
         "takes_tags": any(choice.tag_use != TagUse.NONE for choice in choices),
         "votes": _votes_with_labels(held, question),
+        "abstained": _abstained(held),
+        "stop": stop and stop_as_json(stop, member, question, address="dispute"),
+        "until": stop and stop.until,
+        "care": gate.care_of(member),
         "place": f"Disputes, {question.title}",
         "blind_label": labels.get(held.blind_choice or "", "") if held else "",
         "chosen": chosen,
@@ -124,3 +134,10 @@ def _votes_with_labels(held: disputes.Dispute | None, question: Question) -> lis
         {"letter": one.letter, "label": one.label, "comment": one.comment, "tags": [labels.get(tag, tag) for tag in one.tags]}
         for one in votes
     ]
+
+
+def _abstained(held: disputes.Dispute | None) -> list[tuple[int, str]]:
+    """How many abstained for which reason, most first; nothing before the votes are open."""
+    labels = {reason.value: str(reason.label) for reason in AbstainReason}
+    given = (held.abstentions if held else None) or {}
+    return sorted(((count, labels[reason]) for reason, count in given.items()), reverse=True)

@@ -192,11 +192,11 @@ def care_as_json(care: gate.Care) -> dict[str, Any]:
     }
 
 
-def stop_as_json(stop: gate.Stop, member: Membership, question: Question) -> dict[str, Any]:
-    """Why it does not go on, when it does, and the one thing to do."""
+def stop_as_json(stop: gate.Stop, member: Membership, question: Question, *, address: str = "label") -> dict[str, Any]:
+    """Why it does not go on, when it does, and the one thing to do. `address` names the page to come back to."""
     act = {"label": "Your work", "url": reverse("home")}
     if stop.code == "consent":
-        here = reverse("label", args=[member.project.slug, question.slug])
+        here = reverse(address, args=[member.project.slug, question.slug])
         act = {"label": "Read and decide", "url": f"{reverse('consent', args=[member.project.slug])}?{urlencode({'next': here})}"}
     return {
         "code": stop.code,

@@ -50,7 +50,7 @@ def test_a_dispute_is_ruled_blind_by_key_then_changed_with_a_reason(cast: Cast, 
     expect(page.locator("#note")).to_have_value("Say whether mild sarcasm counts.")
     expect(page.locator("#confirm")).to_contain_text("Confirm: Yes")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
+    expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
     ruling = Adjudication.objects.get()
     assert (ruling.blind_choice.value, ruling.choice.value, ruling.reason, ruling.note, ruling.blind) == (
         "no", "yes", "guideline_gap", "Say whether mild sarcasm counts.", True,
@@ -106,5 +106,5 @@ def test_without_script_a_dispute_is_ruled_by_forms(cast: Cast, browser_page: Op
     page.get_by_role("button", name="No", exact=True).click()
     page.locator(".tag", has_text="Clear error").click()
     page.locator("#confirm").click()
-    expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
+    expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
     assert GroundTruth.objects.get().choice.value == "no"

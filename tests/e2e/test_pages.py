@@ -158,7 +158,7 @@ def test_every_page_of_an_adjudicator_passes_axe(cast: Cast, face: Face) -> None
     page.locator("#note").fill("Say whether mild sarcasm about conduct counts.")
     face.look(page, "dispute-open")
     page.locator("#confirm").click()
-    expect(page.get_by_text("Ruled. It is ground truth now.")).to_be_visible()
+    expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
     face.look(page, "dispute-none")
 
 
