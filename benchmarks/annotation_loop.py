@@ -29,7 +29,7 @@ from django.conf import settings  # isort: skip
 from django.db import connection  # isort: skip
 from django.test import Client  # isort: skip
 
-from annotation.models import Item, Membership, Question, Role, Vote  # isort: skip
+from annotation.models import Item, Kind, Membership, Question, Role, Vote  # isort: skip
 from annotation.items import text_hash  # isort: skip
 from annotation.tasks import create_tasks  # isort: skip
 from tests import cast as make  # isort: skip
@@ -189,9 +189,9 @@ _FLOOR_SETTLE = """
 """
 
 
-def floor(members: list[Membership], slug: str, seconds: float) -> float:
+def floor(members: list[Membership], slug: str, seconds: float, *, kind: str = Kind.TEXT) -> float:
     """The same transactions by bare psycopg, a connection and a thread a person, on a question of their own; loops per second."""
-    question = make.make_question(members[0].project, slug)
+    question = make.make_question(members[0].project, slug, kind=kind)
     create_tasks(question)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE annotation_task")
