@@ -13,7 +13,7 @@ from django.db.models import Count
 
 from annotation import known, sql
 from annotation.errors import Missing
-from annotation.models import Abstention, Choice, Membership, Question, Role
+from annotation.models import AbstainReason, Abstention, Choice, Membership, Question, Role
 from curation import agreement, ballots
 from curation.ballots import Ballots
 from curation.keeping import kept
@@ -22,6 +22,7 @@ from curation.stats.intervals import Estimate, Floats, Ints, wilson
 from curation.stats.raters import FEWEST_SHARED, Pairs, majority, medians, pairs, settled_by_others
 
 FEWEST = 5  # answers, before a share of them is given
+FEWEST_ABSTAINING = 3  # people, before their reasons are added up
 MOST_PAIRS = 200_000  # kept, those with the most shared items
 MOST_LISTED = 10_000  # tasks kept of those that two methods settle differently, the surest first
 
@@ -263,6 +264,18 @@ def person(question: Question, standing: Standing, number: int) -> Person:
     raise Missing("Nobody with this number has voted on this question.")
 
 
+def abstentions_by_reason(question: Question) -> list[tuple[str, int]] | None:
+    """How many abstentions of all raters gave each reason; None while fewer than FEWEST_ABSTAINING people have abstained.
+
+    Beside everyone's own number, the reasons of one or two would be theirs to read.
+    """
+    found = Abstention.objects.filter(question=question).order_by()
+    if found.values("member").distinct().count() < FEWEST_ABSTAINING:
+        return None
+    counts = dict(found.values_list("reason").annotate(Count("id")))
+    return [(reason.label, counts.get(reason.value, 0)) for reason in AbstainReason]
+
+
 # What a list of people can be sorted by; a missing value comes last either way.
 SORTS: dict[str, Callable[[Person], float | None]] = {
     "number": lambda person: person.number,
@@ -446,12 +459,13 @@ def person_as_json(found: Person) -> dict[str, Any]:
 
 def as_json(question: Question, sort: str = "-votes") -> dict[str, Any]:
     """Everyone who answered, for a program."""
-    standing = of_question(question)
+    standing, reasons = of_question(question), abstentions_by_reason(question)
     return {
         "question": question.slug,
         "choices": list(standing.choices),
         "at": standing.at.isoformat() if standing.at else None,
         "raters": [person_as_json(found) for found in ordered(people(question, standing), sort)],
+        "abstentions_by_reason": None if reasons is None else dict(reasons),
     }
 
 

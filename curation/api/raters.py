@@ -52,6 +52,9 @@ class RatersShape(serializers.Serializer[Any]):
     choices = serializers.ListField(child=serializers.CharField())
     at = serializers.DateTimeField(help_text="When the votes were counted.")
     raters = RaterShape(many=True)
+    abstentions_by_reason = serializers.DictField(
+        child=serializers.IntegerField(), allow_null=True, help_text="Of all together; null while fewer than three people have abstained."
+    )
 
     class Meta:
         ref_name = "Raters"

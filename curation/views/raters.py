@@ -46,6 +46,8 @@ def listing(request: HttpRequest, project: str, question: str) -> HttpResponse:
         "pairs": sorted(pairs, key=lambda pair: (pair.kappa.value is None, pair.kappa.value or 0)), "all_pairs": len(standing.pairs),
         "figures": drawn(figures.of_standing(standing, people)), "fewest": raters.FEWEST, "most_drawn": figures.MOST_RATERS,
         "fewest_shared": FEWEST_SHARED, "has_unsure": any(choice.is_unsure for choice in asked.choices.all()),
+        "reasons": raters.abstentions_by_reason(asked), "fewest_abstaining": raters.FEWEST_ABSTAINING,
+        "abstained": sum(person.abstentions for person in people),
     }  # fmt: skip
     return render(request, "curation/raters.html", context)
 

@@ -102,6 +102,19 @@ def test_who_only_abstained_is_listed_without_votes(cast: Cast, question: Questi
     assert (charlie.figures.votes, charlie.abstentions, charlie.figures.confusion) == (0, 1, None)
 
 
+def test_reasons_of_abstaining_are_added_up_only_when_nobodys_own_can_be_read_off(cast: Cast, question: Question) -> None:
+    def abstain(member: Membership, reason: str) -> None:
+        (task,) = make_tasks(question, 1)
+        Abstention.objects.create(task=task, question=question, member=member, round=1, reason=reason, token=uuid.uuid4())
+
+    abstain(cast.alice, "distressing")
+    abstain(cast.alice, "distressing")
+    abstain(cast.dave, "broken")
+    assert raters.abstentions_by_reason(question) is None
+    abstain(cast.erin, "broken")
+    assert raters.abstentions_by_reason(question) == [("I cannot judge this", 0), ("The item is broken", 2), ("Too distressing", 2)]
+
+
 def test_votes_of_an_earlier_round_and_of_retired_tasks_do_not_count(cast: Cast, question: Question) -> None:
     first, second, *_ = question.tasks.order_by("rank")
     GroundTruth.objects.filter(task=first).update(superseded_at=timezone.now())
