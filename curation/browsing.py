@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.errors import Invalid
-from annotation.models import GroundTruth, Item, Project, Task
+from annotation.models import GroundTruth, Item, Media, Project, Task
 from curation.models import SampleItem
 from scoring.models import Score
 
@@ -47,6 +47,18 @@ class Row:
     tasks: list[Task] = field(default_factory=list)
     truths: list[GroundTruth] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
+
+    @property
+    def picture(self) -> Media | None:
+        """What can be shown of it, if it is an image."""
+        shown = self.item.media is not None and self.item.media.sealed_at is None and not self.item.quarantined
+        return self.item.media if shown else None
+
+    @property
+    def covered(self) -> bool:
+        """Whether its picture starts covered: it is sensitive to a question, or says so itself."""
+        said = self.item.metadata.get("sensitive") if isinstance(self.item.metadata, dict) else None
+        return any(task.sensitive for task in self.tasks) or str(said).lower() in ("true", "yes", "1")
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,7 @@ def _has_metadata(key: str, value: str | None) -> Q:
 
 
 def _slice(found: QuerySet[Item], after: int | None, before: int | None, size: int) -> list[Item]:
-    found = found.select_related("origin").defer("content_hash", "origin__text", "origin__metadata", "origin__content_hash")
+    found = found.select_related("origin", "media").defer("content_hash", "origin__text", "origin__metadata", "origin__content_hash")
     if before is not None:
         return list(reversed(found.filter(pk__lt=before).order_by("-pk")[: size + 1]))
     return list(found.filter(pk__gt=after or 0)[: size + 1])

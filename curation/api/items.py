@@ -42,6 +42,14 @@ class ItemTask(serializers.Serializer[Any]):
     votes_required = serializers.IntegerField()
 
 
+class ItemPicture(serializers.Serializer[Any]):
+    hash = serializers.CharField(source="pk", help_text="SHA-256 of the stored file.")
+    format = serializers.CharField(help_text="jpeg or png.")
+    width = serializers.IntegerField()
+    height = serializers.IntegerField()
+    bytes = serializers.IntegerField(source="size")
+
+
 class ItemTruth(serializers.Serializer[Any]):
     question = serializers.CharField(source="question.slug")
     choice = serializers.CharField(source="choice.value")
@@ -63,6 +71,7 @@ class ItemShape(serializers.Serializer[Any]):
     origin = serializers.CharField(source="item.origin.external_id", default=None)
     batch = serializers.UUIDField(source="item.batch")
     quarantined = serializers.BooleanField(source="item.quarantined")
+    picture = ItemPicture(allow_null=True, help_text="null: a text, an image without its file, or one that nobody is shown.")
     metadata_keys = serializers.SerializerMethodField()
     text = serializers.SerializerMethodField()
     metadata = serializers.SerializerMethodField()
@@ -106,7 +115,7 @@ class OneItem(APIView):
     def get(self, request: Request, project: str, item: int) -> Response:
         """One item, with its content."""
         member = access.researcher(request.user, project)
-        found = Item.objects.select_related("origin").filter(project=member.project, pk=item).first()
+        found = Item.objects.select_related("origin", "media").filter(project=member.project, pk=item).first()
         if found is None:
             raise Missing("There is no such item in this project.")
         return Response(ItemShape(browsing.row(found), context={"contents": True}).data)

@@ -85,12 +85,12 @@ def _options(project: Project) -> dict[str, Any]:
 def item(request: HttpRequest, project: str, item: int) -> HttpResponse:
     """One item: its content on request, where it came from, what was derived from it, what people and machines said."""
     member = access.researcher(request.user, project)
-    found = Item.objects.select_related("origin").filter(project=member.project, pk=item).first()
+    found = Item.objects.select_related("origin", "media").filter(project=member.project, pk=item).first()
     if found is None:
         raise Missing("There is no such item in this project.")
     derived = list(Item.objects.filter(origin=found).order_by("pk").defer("text")[: DERIVED_SHOWN + 1])
     context = {
-        "member": member, "here": "items", "item": found, "tasks": _tasks(found),
+        "member": member, "here": "items", "item": found, "shown": browsing.row(found), "tasks": _tasks(found),
         "derived": derived[:DERIVED_SHOWN], "more": len(derived) > DERIVED_SHOWN,
         "scores": found.scores.select_related("scorer").order_by("scorer__name", "-scorer__version", "name"),
         "batch": ImportBatch.objects.filter(pk=found.batch, project=member.project).first() if found.batch else None,
