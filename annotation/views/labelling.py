@@ -28,7 +28,7 @@ ANSWERS_BACK = 20  # how far Undo reaches
 LONG_TEXT = 280  # characters; beyond, an item is set smaller
 STOPPED = {
     "consent": "Before you start",
-    "break": "Time for a break",
+    "break": "Your break",
     "hour_limit": "Enough for this hour",
     "day_limit": "Enough for now",
     "paused": "You are paused on this question",

@@ -82,7 +82,7 @@ def test_a_break_begins_by_itself_and_nothing_starts_by_itself_after_it(cast: Ca
     expect(page.get_by_role("link", name="Break in 50 min")).to_be_visible()
     Sitting.objects.filter(user=cast.alice.user).update(since=timezone.now() - timedelta(minutes=51))
     page.keyboard.press("y")
-    expect(page.get_by_role("heading", name="Time for a break")).to_be_focused()
+    expect(page.get_by_role("heading", name="Your break")).to_be_focused()
     expect(page.locator("#stop-until")).to_contain_text("in 10 minutes")
     expect(page.locator("#item")).to_be_hidden()
     assert "mild text" not in page.locator("main").inner_text()
