@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from annotation.errors import Invalid
 from annotation.models import Question, TagUse, TaskState
 from annotation.resolution import Ballot, resolve
-from annotation.tasks import RANK
+from annotation.tasks import RANK, SENSITIVE
 
 LEFT_KEPT = 1000  # votes and contradictions that are told one by one; all are counted
 
@@ -114,7 +114,7 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
     """What is staged becomes raters, tasks, votes and labels."""
     parameters = {
         "question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required,
-        "kept": LEFT_KEPT,
+        "kept": LEFT_KEPT, "sensitive": question.sensitive,
     }  # fmt: skip
     cursor.execute("ANALYZE staged_vote; ANALYZE staged_rater")
     _check(cursor.cursor, question, parameters)
@@ -244,9 +244,8 @@ _RATERS = f"""
 """  # noqa: S608 - our own words
 _TASKS = f"""
     INSERT INTO annotation_task
-        (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank)
-    SELECT %(question)s, item.id, 1, 'open', coalesce(%(required)s, count(DISTINCT staged.rater)), 0, 0, 0,
-           {RANK}
+        (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, sensitive, rank)
+    SELECT %(question)s, item.id, 1, 'open', coalesce(%(required)s, count(DISTINCT staged.rater)), 0, 0, 0, {SENSITIVE}, {RANK}
     FROM staged_vote AS staged JOIN annotation_item AS item ON item.id = staged.item_id
     GROUP BY item.id ON CONFLICT (question_id, item_id) DO NOTHING
 """  # noqa: S608 - our own words

@@ -36,12 +36,13 @@ class ProblemShape(serializers.Serializer[Any]):
 
 class ImportShape(serializers.ModelSerializer[ImportBatch]):
     problems = ProblemShape(many=True, read_only=True)
+    notes = ProblemShape(many=True, read_only=True, help_text="Rows that are not bad, and what is worth knowing of them.")
 
     class Meta:
         model = ImportBatch
         fields = [
             "id", "filename", "file_hash", "size", "format", "kind", "mapping", "skip_bad_rows", "state", "bytes_read", "rows", "created",
-            "unchanged", "bad", "problems", "error", "created_at", "finished_at",
+            "unchanged", "bad", "problems", "votes", "notes", "error", "created_at", "finished_at",
         ]  # fmt: skip
         read_only_fields = fields
         ref_name = "Import"

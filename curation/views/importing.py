@@ -17,6 +17,7 @@ from curation.importing import readers, service
 from curation.importing.mapping import Mapping
 from curation.importing.readers import Source
 from curation.models import ImportBatch, ImportState
+from curation.views import import_votes
 from workers import tasks
 
 MOST_LISTED = 200
@@ -89,7 +90,7 @@ def _standing(request: HttpRequest, member: Membership, batch: ImportBatch) -> H
     mapping = service.mapping_of(batch)
     context: dict[str, Any] = {
         "member": member, "here": "imports", "batch": batch, "active": _active(batch), "mapping": mapping,
-        "problems": batch.problems[:PROBLEMS_SHOWN],
+        "problems": batch.problems[:PROBLEMS_SHOWN], "notes": batch.notes[:PROBLEMS_SHOWN],
         "origins": 0, "source": service.source_of(batch) if batch.mapping else None,
     }  # fmt: skip
     if batch.state == ImportState.DONE and mapping and mapping.seed:
@@ -125,16 +126,26 @@ def _preview(request: HttpRequest, member: Membership, batch: ImportBatch, error
         preview = service.preview(batch, source)
     except Invalid as refused:
         error = error or refused
-    if "text" in request.POST and (preview is None or request.POST.get("do") == "start" or _fits(request.POST, preview.columns)):
-        mapping = _mapping(request.POST)
+    sent = None
+    try:
+        sent = _mapping(request.POST) if "external_id" in request.POST else None
+    except Invalid as refused:
+        error = error or refused
+    if sent is not None and (preview is None or request.POST.get("do") == "start" or _known(sent) <= set(preview.columns)):
+        mapping = sent
     elif preview is not None and (mapping is None or not _known(mapping) <= set(preview.columns)):
         mapping = preview.mapping
-    context = {
+    context: dict[str, Any] = {
         "member": member, "here": "imports", "batch": batch, "preview": preview, "source": source, "mapping": mapping or Mapping(),
         "formats": readers.FORMATS.items(), "delimiters": readers.DELIMITERS.items(), "kinds": Kind.choices, "none": NONE,
         "error": error, "wrong": error.fields if error else {}, "skip": "skip_bad_rows" in request.POST or batch.skip_bad_rows,
-        "used": _uses(mapping) if mapping else {},
+        "used": _uses(mapping) if mapping else {}, "pictures": service.is_archive(batch),
+        "ready": readers.FORMATS[source.format] if source and source.format in readers.READY else "",
     }  # fmt: skip
+    if preview is not None:
+        asked = any(name.startswith("votes") for name in (error.fields if error else {}))
+        table = service.table_of(batch)
+        context["votes"] = import_votes.form_of(batch, preview.source, table, context["mapping"], preview.columns, wrong=asked)
     return render(request, "curation/import_preview.html", context, status=422 if error else 200)
 
 
@@ -152,23 +163,22 @@ def _source(given: QueryDict, guessed: Source) -> Source:
 
 def _mapping(given: QueryDict) -> Mapping:
     columns: dict[str, Any] = {
-        part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "external_id", "seed", "prompt_id", "origin")
+        part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "file", "external_id", "seed", "prompt_id", "origin")
     }
     kept = {"all": None, "none": (), "chosen": tuple(given.getlist("metadata"))}.get(given.get("keep", "all"))
-    if given.get("kind") == Kind.IMAGE:
-        columns["text"] = None
-    return Mapping(kind=given.get("kind", Kind.TEXT), seed_per_row="seed_per_row" in given, metadata=kept, **columns)
-
-
-def _fits(given: QueryDict, columns: list[str]) -> bool:
-    return _known(_mapping(given)) <= set(columns)
+    columns["file" if given.get("kind") != Kind.IMAGE else "text"] = None
+    votes = import_votes.votes_of(given)
+    kind, existing = given.get("kind", Kind.TEXT), "existing" in given
+    if existing:
+        columns |= dict.fromkeys(("text", "file", "seed", "prompt_id", "origin"))
+    return Mapping(kind=kind, seed_per_row="seed_per_row" in given, metadata=kept, votes=votes, existing=existing, **columns)
 
 
 def _known(mapping: Mapping) -> set[str]:
-    named = {mapping.text, mapping.external_id, mapping.seed, mapping.prompt_id, mapping.origin}
-    return {name for name in named if name is not None} | set(mapping.metadata or ())
+    named = {mapping.text, mapping.file, mapping.external_id, mapping.seed, mapping.prompt_id, mapping.origin}
+    return {name for name in named if name is not None}.union(mapping.metadata or (), *(votes.used for votes in mapping.votes))
 
 
 def _uses(mapping: Mapping) -> dict[str, str]:
-    words = {"text": "text", "external_id": "id", "seed": "seed", "prompt_id": "prompt id", "origin": "origin"}
+    words = {"text": "text", "file": "picture", "external_id": "id", "seed": "seed", "prompt_id": "prompt id", "origin": "origin"}
     return {getattr(mapping, part): word for part, word in words.items() if getattr(mapping, part) is not None}
