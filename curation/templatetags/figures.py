@@ -37,8 +37,14 @@ def compact(given: Estimate, too_few: str = "") -> SafeString:
     if given.value is None:
         why = f"{too_few}, n = {given.n:,}" if too_few else given.reason
         return format_html('<span class="undefined">{}</span>', why)
-    interval = given.note.rstrip(".").lower() if given.low is None else f"{given.low:.2f} to {given.high:.2f}"
-    return format_html('<b>{}</b><span class="sub">{}, n = {}</span>', f"{given.value:.2f}", interval, f"{given.n:,}")
+    ends = [_two(end) for end in (given.low, given.high) if end is not None]
+    interval = " to ".join(ends) if ends else given.note.rstrip(".").lower()
+    return format_html('<b>{}</b><span class="sub">{}, n = {}</span>', _two(given.value), interval, f"{given.n:,}")
+
+
+def _two(value: float) -> str:
+    """Two digits; what rounds to nothing has no sign."""
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _spark(given: Estimate) -> SafeString:
