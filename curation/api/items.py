@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -48,6 +49,7 @@ class ItemPicture(serializers.Serializer[Any]):
     width = serializers.IntegerField()
     height = serializers.IntegerField()
     bytes = serializers.IntegerField(source="size")
+    thumbnail = serializers.CharField(help_text="Its address.")
 
 
 class ItemTruth(serializers.Serializer[Any]):
@@ -71,7 +73,7 @@ class ItemShape(serializers.Serializer[Any]):
     origin = serializers.CharField(source="item.origin.external_id", default=None)
     batch = serializers.UUIDField(source="item.batch")
     quarantined = serializers.BooleanField(source="item.quarantined")
-    picture = ItemPicture(allow_null=True, help_text="null: a text, an image without its file, or one that nobody is shown.")
+    picture = serializers.SerializerMethodField(help_text="null: a text, an image without its file, or one that nobody is shown.")
     metadata_keys = serializers.SerializerMethodField()
     text = serializers.SerializerMethodField()
     metadata = serializers.SerializerMethodField()
@@ -84,6 +86,13 @@ class ItemShape(serializers.Serializer[Any]):
 
     def get_metadata_keys(self, row: browsing.Row) -> list[str]:
         return list(row.item.metadata)
+
+    @extend_schema_field(ItemPicture(allow_null=True))
+    def get_picture(self, row: browsing.Row) -> dict[str, Any] | None:
+        if row.picture is None:
+            return None
+        row.picture.thumbnail = reverse("api_thumbnail", args=[self.context["project"], row.item.pk])
+        return dict(ItemPicture(row.picture).data)
 
     def get_text(self, row: browsing.Row) -> str | None:
         return row.item.text if self.context.get("contents") and not row.item.quarantined else None
@@ -106,7 +115,7 @@ class Items(APIView):
         given = read_query(ItemsQuery, request)
         filters = browsing.Filters(**{name: given[name] for name in browsing.Filters.__dataclass_fields__})
         page = browsing.page(member.project, filters, after=given["after"], size=given["size"])
-        rows = ItemShape(page.rows, many=True, context={"contents": given["contents"]}).data
+        rows = ItemShape(page.rows, many=True, context={"contents": given["contents"], "project": project}).data
         return Response({"count": page.count, "next": page.after, "results": rows})
 
 
@@ -118,4 +127,4 @@ class OneItem(APIView):
         found = Item.objects.select_related("origin", "media").filter(project=member.project, pk=item).first()
         if found is None:
             raise Missing("There is no such item in this project.")
-        return Response(ItemShape(browsing.row(found), context={"contents": True}).data)
+        return Response(ItemShape(browsing.row(found), context={"contents": True, "project": project}).data)

@@ -148,9 +148,7 @@ class Archive:
                 return sorted(named, key=lambda entry: entry.name)
         if len(known) > 1:
             names = ", ".join(sorted(entry.name for entry in known)[:5])
-            raise Invalid(
-                f"There are several tables and none is called manifest.csv: {names}. Give the one that names the pictures that name."
-            )
+            raise Invalid(f"Which table names the pictures? Call it manifest.csv. There are {names}.")
         return known
 
     @property
@@ -189,7 +187,7 @@ class Archive:
     def _listed(self) -> Iterator[dict[str, str]]:
         for name in sorted(self.entries):
             if PurePosixPath(name).suffix.lower() in PICTURES + NOT_READ:
-                yield {"file": name} | ({"folder": _parent(name)} if _parent(name) else {})
+                yield {LISTED: name} | ({"folder": _parent(name)} if _parent(name) else {})
 
     def _joined(self, tables: list[Entry]) -> Iterator[dict[str, object]]:
         """Rows of several tables, each with its folder as the split, and its files named from the top."""
@@ -205,7 +203,8 @@ class Archive:
                     yield {"split": folder, **row} if folder else row
 
 
-FILE_COLUMNS = ("file", "file_name", "filename", "image", "image_file", "image_path", "path")
+LISTED = "path"  # the column of a table that we write ourselves, where there is none
+FILE_COLUMNS = ("file", "file_name", "filename", "image", "image_file", "image_path", LISTED)
 
 
 def is_archive(path: Path) -> bool:

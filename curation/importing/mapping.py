@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.errors import Invalid
 from annotation.models import Kind
-from curation.importing.archives import FILE_COLUMNS
+from curation.importing.archives import FILE_COLUMNS, LISTED
 from curation.importing.images import Kept, Pictures
 from curation.importing.readers import Block, Problem
 from curation.importing.votes import Votes
@@ -164,8 +164,8 @@ def guess_pictures(names: Sequence[str]) -> Mapping:
     plain = {_plain(name): name for name in reversed(names)}
     wanted = {"file": FILE_COLUMNS, "external_id": USUAL["external_id"], "seed": USUAL_PROMPT, "prompt_id": USUAL["prompt_id"]}
     found = {part: next((plain[usual] for usual in usual_names if usual in plain), None) for part, usual_names in wanted.items()}
-    if set(names) <= {"file", "folder"}:
-        found["external_id"] = found["file"]
+    if set(names) <= {LISTED, "folder"}:
+        found["external_id"] = LISTED
     if found["seed"] is None:
         found["prompt_id"] = None
     return Mapping(kind=Kind.IMAGE, **found)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def take(project: Project, path: Path, user: User | None) -> ImportBatch:
 
 def _described(batch: ImportBatch, path: Path, digest: str, size: int) -> ImportBatch:
     batch.path, batch.file_hash, batch.size = str(path), digest, size
-    if archives.is_archive(path) and not _is_ready(path, batch.filename):
+    if archives.is_archive(path):
         _describe_archive(batch, path)
     else:
         batch.format = readers.guess(path, batch.filename).format
@@ -93,8 +93,11 @@ def _is_ready(path: Path, filename: str) -> bool:
 
 def _describe_archive(batch: ImportBatch, path: Path) -> None:
     """Its table is taken out, so that it is read like any other file. A folder is known by its table."""
-    batch.format, batch.kind = "folder" if path.is_dir() else "zip", Kind.IMAGE
-    with Archive(path) as archive:
+    with Archive(path) as archive:  # within its bounds, or refused
+        if _is_ready(path, batch.filename):
+            batch.format = readers.guess(path, batch.filename).format
+            return
+        batch.format, batch.kind = "folder" if path.is_dir() else "zip", Kind.IMAGE
         batch.size = archive.size
         _take_table(batch, archive)
     if path.is_dir():
