@@ -60,7 +60,8 @@ def test_items_votes_repeats_and_labels_are_those_of_the_facts(parts: list[Impor
         assert disputed(project, question) == majority.pop("no_majority", 0)
         named = {"safe": "safe", "unsafe": "unsafe" if side == "text" else "harmful", "other": "unsure"}
         assert labels(project, question) == {named[label]: count for label, count in majority.items()}
-    assert sum(len(part.notes) for part in parts) == 2 * said["items_with_a_repeated_rater"], "each in the prompt's and in the image's votes"
+    noted = sum(len(part.notes) for part in parts)
+    assert noted == 2 * said["items_with_a_repeated_rater"], "each among the prompt's votes and the image's"
     assert Counter(Task.objects.filter(question__project=project).values_list("votes_required", flat=True)) == {5: 2 * 1004, 4: 2 * 2}
 
 
