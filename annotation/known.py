@@ -36,7 +36,7 @@ class Answer:
 
 # ---------------------------------------------------------------- marking
 def mark(
-    question: Question, item_id: int, *, choice: str, tags: Sequence[str] = (), why: str = "", practice: bool = False, by: Membership
+    question: Question, item_id: int, *, choice: str, tags: Sequence[str] = (), why: str = "", practice: bool = False, by: Membership | None
 ) -> KnownAnswer:
     """Make this the known answer of the item's task, for practice or as a check. The same once more changes nothing.
 
@@ -47,7 +47,7 @@ def mark(
 
 
 @transaction.atomic
-def mark_many(question: Question, answers: Sequence[Answer], *, practice: bool = False, by: Membership) -> list[KnownAnswer]:
+def mark_many(question: Question, answers: Sequence[Answer], *, practice: bool = False, by: Membership | None) -> list[KnownAnswer]:
     """Mark all of them, or none. Raises Invalid; `fields` says by "answers.<n>", from 0, what is wrong with each."""
     if not 1 <= len(answers) <= MOST_AT_ONCE:
         raise Invalid(f"From 1 to {MOST_AT_ONCE:,} items at once.", fields={"answers": f"{len(answers):,} items."})
@@ -87,7 +87,7 @@ def mark_settled(
     *,
     seed: int | None = None,
     practice: bool = False,
-    by: Membership,
+    by: Membership | None,
     item_ids: Collection[int] | None = None,
 ) -> list[KnownAnswer]:
     """Draw `count` settled tasks, as many of each answer as of any other, and make their ground truth their known answer.
@@ -304,7 +304,7 @@ def read_lines(text: str) -> list[Typed]:
     return found
 
 
-def mark_lines(question: Question, text: str, *, practice: bool, by: Membership) -> list[KnownAnswer]:
+def mark_lines(question: Question, text: str, *, practice: bool, by: Membership | None) -> list[KnownAnswer]:
     """Mark what a list names, all of it or nothing. Raises Invalid with what is wrong by "line.<n>", from 1."""
     typed = read_lines(text)
     items = dict(
@@ -381,7 +381,7 @@ def find(question: Question, known_id: int) -> Line:
 @dataclass(frozen=True)
 class Outlook:
     """How far a question's checks go: `met` is how many of them someone meets who answers all `tasks`; `lasts` after how many
-    answers there is none left, None while no share is mixed in.
+    answers of all sorts there is none left, None while no share is mixed in.
     """
 
     practice: int
@@ -410,7 +410,8 @@ def outlook(question: Question) -> Outlook:
     row = sql.the(_OUTLOOK, question=question.pk)
     share = question.check_share
     return Outlook(
-        practice=row["practice"], checks=row["checks"], share=share, tasks=row["tasks"], met=round(share * row["tasks"]),
+        practice=row["practice"], checks=row["checks"], share=share, tasks=row["tasks"],
+        met=round(row["tasks"] * share / (1 - share)),  # the share is of all that is handed out, checks included
         lasts=int(row["checks"] / share) if share else None,
     )  # fmt: skip
 
@@ -467,7 +468,7 @@ def pauses_of(member: Membership) -> list[Pause]:
 
 
 @transaction.atomic
-def lift_pause(question: Question, number: int, by: Membership) -> Pause:
+def lift_pause(question: Question, number: int, by: Membership | None) -> Pause:
     """Let a paused member go on; the rule counts their answers anew from here. Raises Missing and Conflict (not_paused)."""
     member = Membership.objects.filter(project=question.project_id, number=number, user__isnull=False).first()
     if member is None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import secrets
 import sys
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -207,7 +208,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "config.api.problem",
     "PAGE_SIZE": 100,
 }
-REST_KNOX = {"TOKEN_TTL": None, "AUTO_REFRESH": False}
+REST_KNOX = {"TOKEN_TTL": timedelta(days=365), "AUTO_REFRESH": False}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
     "DESCRIPTION": "Human ground truth against machine scores. Send `Authorization: Token <token>`; make one with `manage.py token`.",

@@ -13,6 +13,7 @@ from annotation.api.fields import View
 class TokenShape(serializers.Serializer[AuthToken]):
     key = serializers.CharField(source="token_key", help_text="The token's first 15 characters.")
     created_at = serializers.DateTimeField(source="created")
+    ends_at = serializers.DateTimeField(source="expiry", allow_null=True, help_text="A year after it was made.")
 
     class Meta:
         ref_name = "Token"

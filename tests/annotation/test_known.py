@@ -1,9 +1,12 @@
 """Known answers from the researcher's side: marked, drawn from what is settled, changed, taken out, and what they tell."""
 
+import json
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation import known, queue, rounds
@@ -256,12 +259,12 @@ def test_a_pause_is_listed_until_somebody_lifts_it(cast: make.Cast, question: Qu
 
 
 def test_the_outlook_says_when_checks_run_out(cast: make.Cast, question: Question) -> None:
-    make.make_tasks(question, 100)
+    make.make_tasks(question, 100)  # 100 tasks and 11 checks: 1 in 10 of what is handed out
     Question.objects.filter(pk=question.pk).update(check_share=0.1)
     question.refresh_from_db()
     known.mark_many(question, [known.Answer(item.pk, "yes") for item in make.make_items(cast.project, 6, start=100)], by=cast.bob)
     found = known.outlook(question)
-    assert (found.tasks, found.checks, found.met, found.lasts, found.enough) == (100, 6, 10, 60, False)
+    assert (found.tasks, found.checks, found.met, found.lasts, found.enough) == (100, 6, 11, 60, False)
     Item.objects.filter(external_id="t100").update(quarantined=True)
     assert known.outlook(question).checks == 5
 
@@ -270,3 +273,33 @@ def test_a_rater_from_a_file_is_nobody_to_pause(cast: make.Cast, question: Quest
     rater = Membership.objects.create(project=cast.project, role=Role.RATER, rater="w1", number=9)
     with pytest.raises(Missing):
         known.lift_pause(question, rater.number, cast.bob)
+
+
+# ---------------------------------------------------------------- command line
+def test_the_command_line_marks_lists_draws_and_takes_out(
+    cast: make.Cast, question: Question, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make.make_items(cast.project, 2)
+    (tmp_path / "known.csv").write_text("id,answer,tags,why\nt0,yes,,It insults.\nt1,no\n")
+    call_command("known_answers", "mark", "study", "toxicity", str(tmp_path / "known.csv"), "--practice")
+    settle(question, 3, "no")
+    call_command("known_answers", "draw", "study", "toxicity", "2", "--seed", "1")
+    capsys.readouterr()
+    call_command("known_answers", "list", "study", "toxicity", "--json")
+    told = json.loads(capsys.readouterr().out)["known_answers"]
+    assert [(one["choice"], one["practice"]) for one in told] == [("yes", True), ("no", True), ("no", False), ("no", False)]
+    call_command("known_answers", "remove", "study", "toxicity", str(told[0]["id"]))
+    assert KnownAnswer.objects.filter(active=True).count() == 3
+    for words in (("mark", "nowhere.csv"), ("draw", "99"), ("remove", "x"), ("draw", "")):
+        with pytest.raises(CommandError):
+            call_command("known_answers", words[0], "study", "toxicity", words[1])
+
+
+def test_the_command_line_lists_pauses_and_lifts_one(cast: make.Cast, question: Question, capsys: pytest.CaptureFixture[str]) -> None:
+    Pause.objects.create(question=question, member=cast.alice, answers=20, correct=11, floor=0.8)
+    call_command("pauses", "study")
+    assert capsys.readouterr().out.strip() == "Annotator 1 on toxicity: 11 of 20 right"
+    call_command("pauses", "study", "--lift", "toxicity", "1")
+    assert capsys.readouterr().out.strip() == "Nobody is paused."
+    with pytest.raises(CommandError):
+        call_command("pauses", "study", "--lift", "toxicity", "1")

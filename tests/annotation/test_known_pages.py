@@ -59,7 +59,7 @@ def test_settled_tasks_are_drawn_and_the_page_says_when_checks_run_out(cast: mak
     Question.objects.update(check_share=0.2, accuracy_floor=0.8)
     assert bob.post(PAGE, {"do": "draw", "count": "3", "seed": "7", "use": "check"}).status_code == 302
     page = text(bob.get(PAGE))
-    assert "20% of what annotators are handed. Someone who answers all 30 tasks meets about 6 checks; there are 3." in page
+    assert "20% of what annotators are handed. Someone who answers all 30 tasks meets about 8 checks; there are 3." in page
     assert "They run out. After about 15 answers" in page
     assert "fewer than 80% right, after at least 20 answers, is paused" in page
 

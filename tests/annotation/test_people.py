@@ -1,12 +1,15 @@
 """People of a project: who is added, changed, let go and let in again, and what the trail says of it."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
+from knox.models import AuthToken
 
 from annotation import audit, people, queue
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
@@ -215,6 +218,15 @@ def test_a_token_is_shown_once_works_and_ends_at_once(cast: make.Cast, sign_in: 
     assert program.get("/api/v1/projects/").status_code == 401
 
 
+def test_a_token_ends_by_itself_after_a_year(cast: make.Cast) -> None:
+    token, text = people.new_token(cast.alice.user)
+    program = Client(headers={"Authorization": f"Token {text}"})
+    assert timedelta(days=364) < token.expiry - token.created <= timedelta(days=366)
+    assert program.get("/api/v1/tokens/").json()[0]["ends_at"].startswith(str(token.expiry.year))
+    AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    assert program.get("/api/v1/projects/").status_code == 401
+
+
 def test_nobody_ends_someone_elses_token(cast: make.Cast, sign_in: object) -> None:
     token, _ = people.new_token(cast.bob.user)
     assert sign_in(cast.alice).post(f"/account/tokens/{token.token_key}/revoke/").status_code == 404
@@ -346,3 +358,23 @@ def test_a_researcher_forgets_only_whom_nobody_else_knows(cast: make.Cast) -> No
     people.deactivate(cast.project, cast.erin.number)
     people.forget_member(cast.project, cast.erin.number)
     assert not User.objects.filter(username="erin").exists()
+
+
+def test_the_command_line_lists_changes_and_ends_parts_and_forgets_an_account(cast: make.Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("member", "role", "study", "4", "adjudicator")
+    call_command("member", "leave", "study", "5", "--json")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        '{"project": "study", "username": null, "role": "annotator", "number": 5, "active": false}'
+    )
+    call_command("member", "list", "study")
+    assert capsys.readouterr().out.splitlines()[3:] == ["dave is Adjudicator in Study, as Annotator 4.", "Annotator 5 has left Study."]
+    call_command("user", "forget", "erin")
+    assert not User.objects.filter(username="erin").exists()
+    for words in (
+        ("member", "role", "study", "4"),
+        ("member", "leave", "study", "dave"),
+        ("user", "forget", "nobody"),
+        ("user", "forget", "dave"),
+    ):
+        with pytest.raises(CommandError):
+            call_command(*words)
