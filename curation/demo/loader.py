@@ -1,4 +1,4 @@
-"""Loads the demo project. A second time it finds everything there and changes nothing.
+"""Loads the demo's two projects. A second time it finds everything there and changes nothing.
 
 The texts are ours: 40 seeds from kind to rude but mild, and variants of them as attacks on a detector would make them. In the
 file each has the answer that a careful reader would expect; only the simulated raters know it. They answer through the
@@ -21,11 +21,12 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation import disputes, presets, queue
+from annotation import disputes, presets, queue, wellbeing
 from annotation.models import Membership, Project, Question, Role, RulingReason, User
 from annotation.questions import create_question
 from annotation.tasks import create_tasks
 from curation import comparing, sampling, tasking
+from curation.demo import pictures
 from curation.importing import service as importing
 from curation.importing.mapping import Mapping
 from curation.models import Comparison, ImportState
@@ -91,6 +92,8 @@ def load(*, fresh: bool = False) -> Demo:
         made = project is None
         if project is None:
             project = _make_project(password)
+        if not Project.objects.filter(slug=pictures.SLUG).exists():
+            _make_picture_project(password)
     # Scores are stored chunk by chunk, so this part has transactions of its own, and each step looks whether it was done.
     researcher = project.memberships.filter(role=Role.RESEARCHER).select_related("user", "project").earliest("number")
     scorer = _scored(project, researcher.user)
@@ -132,8 +135,8 @@ def _sign_ins(project: Project, password: str) -> list[SignIn]:
 
 # ---------------------------------------------------------------- the project
 def _archive() -> None:
-    for project in Project.objects.select_for_update().filter(slug=SLUG):
-        project.slug = f"{SLUG}-{timezone.now():%Y%m%d-%H%M%S}"
+    for project in Project.objects.select_for_update().filter(slug__in=(SLUG, pictures.SLUG)):
+        project.slug = f"{project.slug}-{timezone.now():%Y%m%d-%H%M%S}"
         project.archived_at = timezone.now()
         project.save()
 
@@ -147,6 +150,7 @@ def _make_project(password: str) -> Project:
     sample = sampling.draw(project, "First sample of variants", SAMPLE_SIZE, seed=SEED, by=people["bob"].user)
     toxicity = create_question(project, presets.TOXICITY, people["bob"].user)
     naturalness = create_question(project, presets.NATURALNESS, people["bob"].user)
+    _consent(project, [*people.values(), *raters])
     create_tasks(toxicity)
     tasking.make_tasks(naturalness, f"sample:{sample.pk}")
     for question in (toxicity, naturalness):
@@ -154,6 +158,24 @@ def _make_project(password: str) -> Project:
         _play_rulings(question, people["charlie"], texts)
     _spread_over_time(project)
     return project
+
+
+def _make_picture_project(password: str) -> None:
+    """dave has not read its content warning yet: whoever signs in as him meets it."""
+    project = Project.objects.create(slug=pictures.SLUG, name=pictures.NAME, description=pictures.ABOUT, seed=pictures.SEED)
+    people = {name: _member(project, name, role, password) for name, role in PEOPLE}
+    raters = [_member(project, f"demo-rater-{number}", Role.ANNOTATOR, None) for number in range(1, len(pictures.ERRS) + 2)]
+    pictures.fill(project, people["bob"], people["charlie"], raters, [people["alice"]])
+    _spread_over_time(project)
+    pictures.spread_exposures(project, HOURS)
+
+
+def _consent(project: Project, members: list[Membership]) -> None:
+    """Everyone who labels has read what they may see."""
+    if (warning := wellbeing.warning_of(project)) is not None:
+        for member in members:
+            if member.role != Role.RESEARCHER:
+                wellbeing.give_consent(member, warning.version)
 
 
 def read_texts() -> list[Text]:
@@ -252,6 +274,7 @@ def _spread_over_time(project: Project) -> None:
         cursor.execute(_AGE_VOTES, [project.pk, HOURS])
         cursor.execute(_AGE_TASKS, [project.pk])
         cursor.execute(_AGE_TRUTHS, [project.pk])
+        cursor.execute(_AGE_MADE, [HOURS + 3, project.pk])
 
 
 _AGE_VOTES = """
@@ -274,6 +297,10 @@ _AGE_TRUTHS = """
 UPDATE annotation_groundtruth AS truth SET created_at = task.settled_at
 FROM annotation_task AS task JOIN annotation_question AS question ON question.id = task.question_id
 WHERE task.id = truth.task_id AND question.project_id = %s AND task.state = 'agreed'
+"""
+_AGE_MADE = """
+UPDATE annotation_task AS task SET created_at = task.created_at - make_interval(hours => %s)
+FROM annotation_question AS question WHERE question.id = task.question_id AND question.project_id = %s
 """
 
 

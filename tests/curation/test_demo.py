@@ -12,9 +12,25 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from annotation import disputes, queue
-from annotation.models import Adjudication, GroundTruth, Item, Lease, Membership, Project, Question, Task, User, Vote
-from curation import comparing
+from annotation import disputes, gate, queue
+from annotation.models import (
+    Abstention,
+    Adjudication,
+    Check,
+    Exposure,
+    Flag,
+    GroundTruth,
+    Lease,
+    Membership,
+    Pause,
+    Project,
+    Question,
+    Task,
+    User,
+    Vote,
+)
+from curation import comparing, forecast
+from curation.demo import scenes
 from curation.demo.loader import read_texts
 from curation.models import Comparison, Sample
 from scoring.models import Score, ScoringRun
@@ -50,17 +66,17 @@ def rows(model: type) -> list[tuple[object, ...]]:
 def test_there_is_work_for_everyone_and_a_second_time_changes_nothing(password: str) -> None:
     assert demo()["made"] is True
     project = Project.objects.get(slug="demo")
-    toxicity, naturalness = Question.objects.order_by("pk")
+    toxicity, naturalness = Question.objects.filter(project=project).order_by("pk")
 
     # 200 texts, 160 of them variants with their seed and recipe.
-    assert Item.objects.count() == 200
-    assert Item.objects.exclude(origin=None).count() == 160
-    assert Item.objects.filter(origin=None, metadata__recipe="seed").count() == 40
+    assert project.items.count() == 200
+    assert project.items.exclude(origin=None).count() == 160
+    assert project.items.filter(origin=None, metadata__recipe="seed").count() == 40
     assert (
-        Item.objects.exclude(origin=None).exclude(metadata__has_keys=["transformation", "constraints", "target_model", "split"]).count()
+        project.items.exclude(origin=None).exclude(metadata__has_keys=["transformation", "constraints", "target_model", "split"]).count()
         == 0
     )
-    assert not any("expect" in item.metadata for item in Item.objects.all())
+    assert not any("expect" in item.metadata for item in project.items.all())
     assert Sample.objects.get().size == 120
 
     # Three fifths of all votes, and every state a task can come to.
@@ -76,7 +92,7 @@ def test_there_is_work_for_everyone_and_a_second_time_changes_nothing(password: 
 
     # Nobody can sign in as a simulated rater; the four can, with the password given.
     assert Counter(User.objects.filter(is_active=False).values_list("username", flat=True)) == Counter(
-        f"demo-rater-{n}" for n in range(1, 7)
+        f"demo-rater-{n}" for n in range(1, 8)
     )
     for name in ("alice", "dave", "charlie", "bob"):
         client = Client()
@@ -101,6 +117,47 @@ def test_there_is_work_for_everyone_and_a_second_time_changes_nothing(password: 
         assert all(len(queue.next_work(member, question)) == 2 for question in (toxicity, naturalness))
     charlie = Membership.objects.get(project=project, user__username="charlie")
     assert all(disputes.next_dispute(charlie, question) for question in (toxicity, naturalness))
+
+
+def test_the_second_study_has_something_for_every_page_to_show() -> None:
+    demo()
+    project = Project.objects.get(slug="demo-images")
+    image_harm, prompt_safety = Question.objects.filter(project=project).order_by("pk")
+    assert Counter(project.items.values_list("kind", flat=True)) == {"image": 120, "text": 30}
+    assert not project.items.filter(kind="image", media=None).exists()
+    assert not any(set(item.metadata) - {"style", "scene", "generator", "picture_note"} for item in project.items.all())
+    assert prompt_safety.tasks.count() == 30
+    for question in (image_harm, prompt_safety):
+        states = set(question.tasks.values_list("state", flat=True))
+        assert {"open", "agreed", "disputed"} <= states
+    assert image_harm.tasks.filter(state="adjudicated").count() == 4
+    assert image_harm.known_answers.filter(practice=True).count() == 3
+    # Who guesses is paused, and nobody else is.
+    pause = Pause.objects.get(lifted_at=None)
+    assert pause.member.user is not None
+    assert (pause.question, pause.member.user.username) == (image_harm, "demo-rater-7")
+    assert Check.objects.filter(question=image_harm, practice=False).count() > 100
+    assert Flag.objects.filter(task__question=image_harm).count() == 2
+    assert Abstention.objects.exists()
+    assert Exposure.objects.exists()
+    assert forecast.standing(image_harm).forecast.at is not None
+    # alice begins with practice; dave reads the content warning first.
+    alice, dave = (Membership.objects.get(project=project, user__username=name) for name in ("alice", "dave"))
+    assert [work.practice for work in queue.next_work(alice, image_harm)] == [True, True]
+    stop = gate.stop_of(dave, image_harm)
+    assert stop is not None
+    assert stop.code == "consent"
+
+
+def test_every_picture_of_the_demo_is_another_one_and_shows_what_it_should() -> None:
+    drawn = list(scenes.scenes())
+    assert len({scenes.draw(scene) for scene in drawn[:40]}) == 40
+    assert len({scene.prompt for scene in drawn}) == 30
+    assert {scene.prompt_id: scene.prompt for scene in drawn}.keys() == {f"prompt-{n:02}" for n in range(30)}
+    # Most are safe; some show a harm that nobody asked for, some do not show what was asked for.
+    assert 20 < sum(bool(scene.harm) for scene in drawn) < 50
+    assert sum(bool(scene.harm and not scene.asked) for scene in drawn) > 10
+    assert any(scene.asked and not scene.harm for scene in drawn)
 
 
 def test_fresh_archives_what_was_done_and_begins_anew() -> None:
