@@ -20,6 +20,7 @@ from curation.importing.votes import FROM_ANSWERS, Answers, Reader, Staged, Vote
 from curation.importing.votes import completed as completed_votes
 
 SPELLINGS_KEPT = 50
+MOST_CHOICES = 20
 _COLUMNS = ("row", "item_row", "question", "key", "rater", "choice", "tags", "comment", "time", "elapsed")
 _STAGE = """
 CREATE TEMP TABLE import_vote (
@@ -60,6 +61,11 @@ def answers_for(project: Project, mapping: Mapping, votes: Votes) -> Answers:
         raise Invalid(said, code="votes", fields={"votes_question": said})
     if spec.kind != kind:
         said = f"The ready-made question {votes.make} is about {spec.kind}s, and these votes are on {kind}s."
+        raise Invalid(said, code="votes", fields={"votes_make": said})
+    if not 2 <= len(spec.settings.choices) <= MOST_CHOICES:
+        count = len(spec.settings.choices)
+        found = "No answer was" if not count else "Only one answer was" if count == 1 else f"{count} different answers were"
+        said = f"{found} found for {votes.question}, and a question has from 2 to {MOST_CHOICES}. Make the question first, then map them."
         raise Invalid(said, code="votes", fields={"votes_make": said})
     return Answers.of_settings(spec.settings)
 
