@@ -12,7 +12,7 @@ maximisation over the list of votes. Both are run in turn, on the same votes, an
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,31 +31,23 @@ from tests import cast as make  # isort: skip
 
 CHOICES = "yes no unsure"
 K = 3
+LONG_AGO = "2026-01-01"
 Array = npt.NDArray[Any]
 _ITEMS = """
     INSERT INTO annotation_item (project_id, kind, external_id, text, content_hash, metadata, quarantined, created_at)
     SELECT %s, 'text', n::text, 'A mild text, number ' || n, sha256(n::text::bytea), '{}', false, now() FROM generate_series(1, %s) AS n
 """
 _TASKS = """
-    INSERT INTO annotation_task
-    (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank, settled_at)
-    SELECT %(question)s, id, 1, 'disputed', %(votes)s, %(votes)s, 0, 0, id, now() - interval '1 hour'
-    FROM annotation_item ORDER BY id RETURNING id
+    COPY annotation_task
+    (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, rank, settled_at) FROM STDIN
 """
-_COPY = """
+_VOTES = """
     COPY annotation_vote
     (task_id, question_id, member_id, round, choice_id, tags, comment, guideline_id, token, elapsed_ms, created_at) FROM STDIN
 """
-_AGREE = """
-    WITH agreed AS (
-        SELECT task_id, min(choice_id) AS choice FROM annotation_vote GROUP BY task_id HAVING min(choice_id) = max(choice_id)
-    ), changed AS (
-        UPDATE annotation_task AS task SET state = 'agreed' FROM agreed WHERE task.id = agreed.task_id
-    )
-    INSERT INTO annotation_groundtruth
-    (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, guideline_id, created_at)
-    SELECT task.id, task.question_id, task.item_id, 1, agreed.choice, '{}', false, 'unanimous', %s, now()
-    FROM agreed JOIN annotation_task AS task ON task.id = agreed.task_id
+_TRUTHS = """
+    COPY annotation_groundtruth
+    (task_id, question_id, item_id, round, choice_id, tags, tags_unsettled, source, guideline_id, created_at) FROM STDIN
 """
 
 
@@ -71,26 +63,59 @@ def votes_of(tasks: int, each: int, people: int) -> tuple[Array, Array, Array]:
 
 
 def lay(tasks: int, each: int, people: int, votes: tuple[Array, Array, Array]) -> Question:
-    """The votes in the database, as they would lie when all are cast."""
+    """The votes in the database, as they would lie when all are cast: unanimous tasks agreed, the others disputed."""
     project = make.make_project("votes")
     question = make.make_question(project, votes=each, choices=CHOICES)
-    guideline = question.guidelines.get()
+    guideline = question.guidelines.get().pk
     members = [make.make_member(project, f"person{number}", Role.ANNOTATOR).pk for number in range(people)]
     choices = list(question.choices.values_list("pk", flat=True))
+    said = votes[2].reshape(tasks, each)
+    agreed = (said == said[:, :1]).all(axis=1).tolist()
     with connection.cursor() as cursor:
         cursor.execute(_ITEMS, [project.pk, tasks])
-        cursor.execute(_TASKS, {"question": question.pk, "votes": each})
+        cursor.execute("SELECT id FROM annotation_item ORDER BY id")
+        items = [row[0] for row in cursor.fetchall()]
+        state = ["agreed" if one else "disputed" for one in agreed]
+        _fill(
+            cursor, _TASKS, ((question.pk, item, 1, now, each, each, 0, 0, item, LONG_AGO) for item, now in zip(items, state, strict=True))
+        )
+        cursor.execute("SELECT id FROM annotation_task ORDER BY item_id")
         ids = [row[0] for row in cursor.fetchall()]
-        with cursor.cursor.copy(_COPY) as copy:
-            for number, (task, rater, choice) in enumerate(zip(*(array.tolist() for array in votes), strict=True)):
-                token, spent = f"{number:032x}", 2000 + number % 5000
-                copy.write(
-                    f"{ids[task]}\t{question.pk}\t{members[rater]}\t1\t{choices[choice]}\t{{}}\t\t{guideline.pk}\t{token}\t{spent}\t2026-01-01\n"
+        rows = enumerate(zip(*(array.tolist() for array in votes), strict=True))
+        _fill(
+            cursor,
+            _VOTES,
+            (
+                (
+                    ids[task],
+                    question.pk,
+                    members[rater],
+                    1,
+                    choices[choice],
+                    "{}",
+                    "",
+                    guideline,
+                    f"{number:032x}",
+                    2000 + number % 5000,
+                    LONG_AGO,
                 )
-        cursor.execute("ANALYZE annotation_task; ANALYZE annotation_vote")
-        cursor.execute(_AGREE, [guideline.pk])
+                for number, (task, rater, choice) in rows
+            ),
+        )
+        truths = ((ids[k], items[k], choices[label]) for k, label in enumerate(said[:, 0].tolist()) if agreed[k])
+        _fill(
+            cursor,
+            _TRUTHS,
+            ((task, question.pk, item, 1, choice, "{}", "f", "unanimous", guideline, LONG_AGO) for task, item, choice in truths),
+        )
         cursor.execute("VACUUM ANALYZE")
     return question
+
+
+def _fill(cursor: Any, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+    with cursor.cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write("\t".join(map(str, row)) + "\n")
 
 
 # ---------------------------------------------------------------- ours

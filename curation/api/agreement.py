@@ -134,7 +134,7 @@ class AgreementShape(FiguresShape):
     slices = PartsShape(required=False)
 
     class Meta:
-        ref_name = "Agreement"
+        ref_name = "QuestionAgreement"
 
 
 class ListedShape(serializers.Serializer[raters.Listed]):
