@@ -233,7 +233,7 @@ def _written(image: Image.Image, form: str) -> bytes:
 
 
 def _thumbnail(image: Image.Image) -> bytes:
-    small = image.resize(_within(image.size, THUMBNAIL_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    small = image.resize(_within(image.size, THUMBNAIL_SIDE), Image.Resampling.HAMMING)  # half of what LANCZOS costs
     file = io.BytesIO()
     small.save(file, "JPEG", quality=THUMBNAIL_QUALITY)
     return file.getvalue()

@@ -9,7 +9,7 @@ from annotation import media, pictures
 from annotation.pictures import BadPicture
 from curation.importing.archives import Archive
 
-THREADS = min(4, os.cpu_count() or 1)  # each holds one picture
+THREADS = min(8, 2 * (os.cpu_count() or 1))  # each holds one picture; half of them wait for the storage
 
 
 @dataclass(frozen=True)
