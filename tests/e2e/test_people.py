@@ -65,7 +65,7 @@ def test_a_researcher_adds_someone_who_signs_in_and_hands_them_a_role(
     frank.get_by_role("button", name="Sign in").click()
     expect(frank.get_by_role("heading", name="Your work")).to_be_visible()
 
-    bob.get_by_role("link", name="Change frank").click()
+    bob.get_by_role("link", name="Open frank").click()
     bob.get_by_label("Role in this project").select_option("adjudicator")
     bob.get_by_role("button", name="Change the role").click()
     expect(bob.get_by_role("row", name="frank")).to_contain_text("adjudicator", ignore_case=True)
