@@ -39,12 +39,13 @@ def of_question(request: HttpRequest, project: str, question: str) -> HttpRespon
     total = found.figures.votes
     by_choice = [(label, votes, 100 * votes / total if total else None) for label, votes in found.votes_by_choice]
     group, by = _key(request, "group"), _key(request, "by")
+    groups, slices = _parts(asked, group, by)
     context = {
         "by_choice": by_choice, "member": member, "here": "agreement", "question": asked, "found": found, "rows": figures.named(found),
-        "questions": member.project.questions.order_by("id"), "figures": drawn(_figures(asked, found, group, by)),
+        "questions": member.project.questions.order_by("id"), "figures": drawn(_figures(found, groups, slices)),
         "states": [(TaskState(state).label, tasks) for state, tasks in found.states.items()],
         "attributes": agreement.attributes(asked), "keys": agreement.metadata_keys(asked), "group": group, "by": by,
-        "groups": agreement.by_attribute(asked, group) if group else None, "slices": agreement.by_metadata(asked, by) if by else None,
+        "groups": groups, "slices": slices,
         "query": "?" + urlencode({name: value for name, value in (("group", group), ("by", by)) if value}),
         "standing": standing, "methods": _methods(standing), "tolerance": f"{1 / TOLERANCE:,.0f}",
         "sure": SURE, "smoothing": f"{SMOOTHING:.9f}", "most": MOST_ITERATIONS,
@@ -52,12 +53,14 @@ def of_question(request: HttpRequest, project: str, question: str) -> HttpRespon
     return render(request, "curation/agreement.html", context)
 
 
-def _figures(asked: Question, found: agreement.QuestionAgreement, group: str, by: str) -> list[Figure]:
+def _parts(asked: Question, group: str, by: str) -> tuple[agreement.Parts | None, agreement.Parts | None]:
+    return agreement.by_attribute(asked, group) if group else None, agreement.by_metadata(asked, by) if by else None
+
+
+def _figures(found: agreement.QuestionAgreement, groups: agreement.Parts | None, slices: agreement.Parts | None) -> list[Figure]:
     made = figures.of_question(found)
-    if group:
-        made += figures.of_parts(agreement.by_attribute(asked, group), found, "groups")
-    if by:
-        made += figures.of_parts(agreement.by_metadata(asked, by), found, "slices")
+    for name, parts in (("groups", groups), ("slices", slices)):
+        made += figures.of_parts(parts, found, name) if parts else []
     return made
 
 
@@ -111,5 +114,5 @@ def figure(request: HttpRequest, project: str, question: str, name: str, kind: s
     """A figure of the page as a file, with the ?group= and ?by= of the page."""
     member = access.researcher(request.user, project)
     asked = access.question(member, question)
-    found = _figures(asked, agreement.of_question(asked), _key(request, "group"), _key(request, "by"))
+    found = _figures(agreement.of_question(asked), *_parts(asked, _key(request, "group"), _key(request, "by")))
     return download(found, name, kind, f"{project}-{question}")
