@@ -162,9 +162,8 @@ def _source(given: QueryDict, guessed: Source) -> Source:
 
 
 def _mapping(given: QueryDict) -> Mapping:
-    columns: dict[str, Any] = {
-        part: None if given.get(part, NONE) == NONE else given[part] for part in ("text", "file", "external_id", "seed", "prompt_id", "origin")
-    }
+    parts = ("text", "file", "external_id", "seed", "prompt_id", "origin")
+    columns: dict[str, Any] = {part: None if given.get(part, NONE) == NONE else given[part] for part in parts}
     kept = {"all": None, "none": (), "chosen": tuple(given.getlist("metadata"))}.get(given.get("keep", "all"))
     columns["file" if given.get("kind") != Kind.IMAGE else "text"] = None
     votes = import_votes.votes_of(given)
@@ -181,4 +180,5 @@ def _known(mapping: Mapping) -> set[str]:
 
 def _uses(mapping: Mapping) -> dict[str, str]:
     words = {"text": "text", "file": "picture", "external_id": "id", "seed": "seed", "prompt_id": "prompt id", "origin": "origin"}
-    return {getattr(mapping, part): word for part, word in words.items() if getattr(mapping, part) is not None}
+    votes = dict.fromkeys((name for one in mapping.votes for name in one.used), "votes")
+    return votes | {getattr(mapping, part): word for part, word in words.items() if getattr(mapping, part) is not None}
