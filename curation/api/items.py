@@ -44,11 +44,11 @@ class ItemTask(serializers.Serializer[Any]):
 
 
 class ItemPicture(serializers.Serializer[Any]):
-    hash = serializers.CharField(source="pk", help_text="SHA-256 of the stored file.")
+    hash = serializers.CharField(help_text="SHA-256 of the stored file.")
     format = serializers.CharField(help_text="jpeg or png.")
     width = serializers.IntegerField()
     height = serializers.IntegerField()
-    bytes = serializers.IntegerField(source="size")
+    bytes = serializers.IntegerField()
     thumbnail = serializers.CharField(help_text="Its address.")
 
 
@@ -91,8 +91,11 @@ class ItemShape(serializers.Serializer[Any]):
     def get_picture(self, row: browsing.Row) -> dict[str, Any] | None:
         if row.picture is None:
             return None
-        row.picture.thumbnail = reverse("api_thumbnail", args=[self.context["project"], row.item.pk])
-        return dict(ItemPicture(row.picture).data)
+        found = row.picture
+        return {
+            "hash": found.pk, "format": found.format, "width": found.width, "height": found.height, "bytes": found.size,
+            "thumbnail": reverse("api_thumbnail", args=[self.context["project"], row.item.pk]),
+        }  # fmt: skip
 
     def get_text(self, row: browsing.Row) -> str | None:
         return row.item.text if self.context.get("contents") and not row.item.quarantined else None
