@@ -116,7 +116,7 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
         "question": question.pk, "project": question.project_id, "seed": question.project.seed, "required": votes_required,
         "kept": LEFT_KEPT, "sensitive": question.sensitive,
     }  # fmt: skip
-    cursor.execute("ANALYZE staged_vote; ANALYZE staged_rater")
+    cursor.execute("ANALYZE staged_vote (item_id, rater); ANALYZE staged_rater (rater)")
     _check(cursor.cursor, question, parameters)
     cursor.execute(_LOCK_PROJECT, parameters)
     cursor.execute(_SAID)
@@ -128,12 +128,12 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
     cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
     cursor.execute(_LOCK_TASKS, parameters)
     cursor.execute(_CHOOSE, parameters)
-    cursor.execute("ANALYZE chosen_vote")
+    cursor.execute("ANALYZE chosen_vote (task_id, item_id, choice, untouched, repeat)")
     cursor.execute(_VOTES, parameters)
     votes = cursor.rowcount
     cursor.execute(_COUNT, parameters)
     tasks = cursor.rowcount
-    cursor.execute("ANALYZE annotation_vote")
+    cursor.execute("ANALYZE annotation_vote (task_id, round, choice_id)")
     unsettled = _settle(cursor.cursor, question)
     cursor.execute(_TALLY)
     repeats, surplus, taken = cursor.fetchone()

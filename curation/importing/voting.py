@@ -134,7 +134,7 @@ class Box:
 
     def index(self) -> None:
         self.cursor.execute("CREATE INDEX ON import_vote (key); CREATE INDEX ON import_vote (item_row)")
-        self.cursor.execute("ANALYZE import_vote")
+        self.cursor.execute("ANALYZE import_vote (key, item_row, question)")
 
     def unmapped(self) -> list[dict[str, Any]]:
         """Answers and tags that are mapped to nothing, the most frequent first."""
