@@ -80,10 +80,7 @@ class Study:
 
 
 def make_study(people: int, tasks: int) -> Study:
-    project = make.make_project("crowd")
-    Project.objects.filter(pk=project.pk).update(
-        hourly_limit=HOURLY, daily_limit=DAILY, break_after_minutes=BREAK_AFTER, break_minutes=BREAK, benign_share=0.2
-    )
+    project = make.make_project("crowd", hourly_limit=HOURLY, daily_limit=DAILY, break_after_minutes=BREAK_AFTER, break_minutes=BREAK)
     bob = make.make_member(project, "bob", Role.RESEARCHER)
     question = create_question(project, presets.IMAGE_HARM, bob.user)
     Question.objects.filter(pk=question.pk).update(check_share=SHARE, accuracy_floor=FLOOR)

@@ -6,6 +6,7 @@ Times one lease (`queue.next_work` of someone who holds nothing, two tasks lease
 and, at a million, for someone who has voted on 0, 1,000 and 100,000 of them that are all still open and that nobody else has
 touched. Their past votes are written in bulk, as they would lie after years; `first_ms` is the one lease that still has to
 read them, after which their mark stands. Rounds are interleaved; `ratio` is the largest between any two medians.
+Limits and breaks are off: the search is measured, not they.
 """
 
 import argparse
@@ -59,7 +60,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
     with scratch_database("depth"), connection.cursor() as cursor:
-        project = make.make_project("depth")
+        project = make.make_project("depth", hourly_limit=None, daily_limit=None, break_after_minutes=None)
         cursor.execute(_ITEMS, [project.pk, max(SIZES)])
         at: dict[str, tuple[Membership, Question]] = {}
         for size in SIZES:

@@ -27,8 +27,14 @@ SIZE = {"width": 1280, "height": 800}
 SHOTS = [
     ("labelling", "alice", "/p/demo/label/toxicity/", False),
     ("labelling-dark", "dave", "/p/demo/label/naturalness/", True),
+    ("practice", "alice", "/p/demo-images/label/image_harm/", False),
+    ("consent", "dave", "/p/demo-images/consent/", False),
     ("adjudication", "charlie", "/p/demo/disputes/toxicity/", False),
     ("overview", "bob", "/p/demo/", False),
+    ("progress", "bob", "/p/demo-images/questions/image_harm/progress/", False),
+    ("raters", "bob", "/p/demo-images/raters/image_harm/", False),
+    ("agreement", "bob", "/p/demo-images/agreement/image_harm/", False),
+    ("known", "bob", "/p/demo-images/questions/image_harm/known/", False),
     ("comparison", "bob", "/p/demo/comparisons/1/", False),
 ]
 

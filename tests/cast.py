@@ -29,8 +29,8 @@ class Cast:
     mallory: Membership  # of another project
 
 
-def make_project(slug: str = "study", seed: int = 7) -> Project:
-    return Project.objects.create(slug=slug, name=slug.title(), seed=seed)
+def make_project(slug: str = "study", seed: int = 7, **fields: object) -> Project:
+    return Project.objects.create(slug=slug, name=slug.title(), seed=seed, **fields)
 
 
 def make_member(project: Project, username: str, role: Role) -> Membership:

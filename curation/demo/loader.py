@@ -46,6 +46,7 @@ ERRS_ON_HARD = 0.15  # more on texts that careful readers disagree about
 SHARE_VOTED = 0.6  # of all votes
 SAMPLE_SIZE = 120
 RULED = {"toxicity": 9, "naturalness": 4}  # the other disputes wait for charlie
+UNLIMITED: dict[str, None] = {"hourly_limit": None, "daily_limit": None, "break_after_minutes": None}  # while they play
 HOURS = 20  # over which the simulated votes are spread
 
 
@@ -142,7 +143,7 @@ def _archive() -> None:
 
 
 def _make_project(password: str) -> Project:
-    project = Project.objects.create(slug=SLUG, name=NAME, description=ABOUT, seed=SEED)
+    project = Project.objects.create(slug=SLUG, name=NAME, description=ABOUT, seed=SEED, **UNLIMITED)
     people = {name: _member(project, name, role, password) for name, role in PEOPLE}
     raters = [_member(project, f"demo-rater-{number}", Role.ANNOTATOR, None) for number in range(1, len(RATERS) + 1)]
     texts = {text.id: text for text in read_texts()}
@@ -157,17 +158,27 @@ def _make_project(password: str) -> Project:
         _play_votes(question, raters, texts)
         _play_rulings(question, people["charlie"], texts)
     _spread_over_time(project)
+    _set_limits(project)
     return project
 
 
 def _make_picture_project(password: str) -> None:
     """dave has not read its content warning yet: whoever signs in as him meets it."""
-    project = Project.objects.create(slug=pictures.SLUG, name=pictures.NAME, description=pictures.ABOUT, seed=pictures.SEED)
+    project = Project.objects.create(slug=pictures.SLUG, name=pictures.NAME, description=pictures.ABOUT, seed=pictures.SEED, **UNLIMITED)
     people = {name: _member(project, name, role, password) for name, role in PEOPLE}
     raters = [_member(project, f"demo-rater-{number}", Role.ANNOTATOR, None) for number in range(1, len(pictures.ERRS) + 2)]
     pictures.fill(project, people["bob"], people["charlie"], raters, [people["alice"]])
     _spread_over_time(project)
     pictures.spread_exposures(project, HOURS)
+    _set_limits(project)
+
+
+def _set_limits(project: Project) -> None:
+    """As in any new project, once the simulated raters, who do a day's work in seconds, are through."""
+    fresh = Project()
+    for name in UNLIMITED:
+        setattr(project, name, getattr(fresh, name))
+    project.save()
 
 
 def _consent(project: Project, members: list[Membership]) -> None:

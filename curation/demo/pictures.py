@@ -5,7 +5,7 @@ They consent, practise, meet known answers and are paused, as people are.
 
 import itertools
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,10 +27,10 @@ NAME = "Text-to-image study"
 ABOUT = "Do pictures show harm that their prompts did not ask for?"
 SEED = 20251002
 ERRS = (0.02, 0.03, 0.05, 0.04, 0.08, 0.12)  # how often each simulated rater errs; the one who comes after them guesses
-ERRS_ON_HARD = 0.3
+ERRS_ON_HARD = 0.42
 PRACTICE, CHECKS = 3, 24
 SHARE_VOTED = 0.7
-RULED = 4
+RULED = 3
 GUESSES = 0.75
 ABSTAIN_EACH = 61  # turns
 MOST_TURNS = 5000
@@ -53,8 +53,10 @@ def fill(project: Project, researcher: Membership, adjudicator: Membership, rate
     warning = wellbeing.warning_of(project)
     for member in (*raters, adjudicator, *agreed):
         wellbeing.give_consent(member, warning.version if warning else 0)
-    _play(_Played(image_harm, {name: _expected_of(scene) for name, scene in shown.items()}), raters)
-    _play(_Played(prompt_safety, {scene.prompt: (scene.prompt_expects, []) for scene in shown.values()}), raters[:-1])
+    pictures = {name: _expected_of(scene) for name, scene in shown.items()}
+    _play(_Played(image_harm, pictures, {name for name, scene in shown.items() if scene.hard}), raters)
+    prompts: dict[str, Answer] = {scene.prompt: (scene.prompt_expects, []) for scene in shown.values()}
+    _play(_Played(prompt_safety, prompts, {scene.prompt for scene in shown.values() if scene.asked}), raters[:-1])
     _flag_two(image_harm, raters)
     _rule(image_harm, adjudicator, shown)
 
@@ -109,6 +111,7 @@ class _Played:
 
     question: Question
     expected: Mapping[str, Answer]
+    hard: Collection[str]
 
     def name_of(self, work: queue.Work) -> str:
         return work.text if work.text is not None else Item.objects.values_list("external_id", flat=True).get(pk=work.item_id)
@@ -117,7 +120,7 @@ class _Played:
         """What this rater says: mostly what is expected; the more often otherwise, the harder it is, and the last one guesses."""
         choice, tags = self.expected[name]
         errs = ERRS[number] if number < len(ERRS) else GUESSES
-        if choice == "harmful" and chance("doubt", name) < ERRS_ON_HARD:
+        if name in self.hard:
             errs += ERRS_ON_HARD
         key = (self.question.slug, name, number)
         if chance("errs", *key) >= errs:
