@@ -80,8 +80,10 @@ def test_the_share_of_unsure_is_of_all_their_votes(cast: Cast) -> None:
 def test_abstentions_checks_and_pauses_stand_beside_the_votes(cast: Cast, question: Question) -> None:
     (task,) = make_tasks(question, 1)
     Abstention.objects.create(task=task, question=question, member=cast.alice, round=1, reason="distressing", token=uuid.uuid4())
-    for number, item in enumerate(make_tasks(question, 8)):
-        known = KnownAnswer.objects.create(task=item, question=question, choice=question.choices.first(), practice=number >= 6)
+    for number, shown in enumerate(make_tasks(question, 8)):
+        shown.state = TaskState.RETIRED
+        shown.save()
+        known = KnownAnswer.objects.create(task=shown, question=question, choice=question.choices.first(), practice=number >= 6)
         Check.objects.create(
             known=known, question=question, member=cast.alice, practice=number >= 6, guideline=question.guidelines.first(),
             token=uuid.uuid4(), number=9000 + number, expires_at=timezone.now(), choice=question.choices.first(), correct=number > 1,
