@@ -209,8 +209,7 @@ class Item(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "external_id"], name="item_external_id_once"),
             models.CheckConstraint(
-                condition=Q(kind=Kind.TEXT, text__isnull=False, media__isnull=True) & ~Q(text="")
-                | Q(kind=Kind.IMAGE, text__isnull=True),
+                condition=Q(kind=Kind.TEXT, text__isnull=False, media__isnull=True) & ~Q(text="") | Q(kind=Kind.IMAGE, text__isnull=True),
                 name="item_text_or_image",
             ),
             models.CheckConstraint(condition=Q(origin__isnull=True) | ~Q(origin=F("id")), name="item_not_its_own_origin"),
@@ -350,6 +349,15 @@ _TASK_HISTORY = pgtrigger.Condition(
 )
 
 
+# A known answer collects no votes: its task is never open. Two tables are concerned, so a trigger on each holds it.
+_REFUSE_OPEN_KNOWN = """
+    IF EXISTS ({found}) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'The task of an active known answer cannot be open.';
+    END IF;
+    RETURN NEW;
+"""
+
+
 @pghistory.track(
     pghistory.UpdateEvent(condition=_TASK_HISTORY),
     fields=["state", "round", "votes_required", "vote_count", "abstention_count"],
@@ -402,6 +410,13 @@ class Task(models.Model):
             ),
             models.Index("question", "settled_at", "id", name="task_disputed", condition=Q(state=TaskState.DISPUTED)),
             models.Index("question", "state", name="task_states"),
+        ]  # fmt: skip
+        triggers = [
+            pgtrigger.Trigger(
+                name="open_is_not_known", when=pgtrigger.Before, operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("(NEW.state = 'open' AND OLD.state <> 'open')"),
+                func=_REFUSE_OPEN_KNOWN.format(found="SELECT FROM annotation_knownanswer WHERE task_id = NEW.id AND active"),
+            )
         ]  # fmt: skip
 
     def __str__(self) -> str:
@@ -612,6 +627,13 @@ class KnownAnswer(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["question", "practice", "id"], name="known_active", condition=Q(active=True))]
+        triggers = [
+            pgtrigger.Trigger(
+                name="known_is_not_open", when=pgtrigger.Before, operation=pgtrigger.Insert | pgtrigger.Update,
+                condition=pgtrigger.Condition("NEW.active"),
+                func=_REFUSE_OPEN_KNOWN.format(found="SELECT FROM annotation_task WHERE id = NEW.task_id AND state = 'open'"),
+            )
+        ]  # fmt: skip
 
 
 @pghistory.track(pghistory.UpdateEvent("revised", row=pghistory.Old))

@@ -420,8 +420,13 @@ def _top_up(member_id: int, question_id: int, progress: DictRow, *, voted: int =
 
 
 def _hand_out_check(member_id: int, question_id: int, gate: Gate, open_to_sensitive: bool) -> bool | None:
-    """A known answer where practice comes first, or where the coin says so; whether it is sensitive, None when there is none."""
-    if gate.practice or random.random() < gate.check_share:  # noqa: S311 - nobody gains by guessing a coin
+    """A known answer where practice comes first, or where the coin says so; whether it is sensitive, None when there is none.
+
+    A check goes out only while live work is left: at the end of the queue it would be known for what it is.
+    """
+    as_check = random.random() < gate.check_share  # noqa: S311 - nobody gains by guessing a coin
+    kinds = [False, True] if open_to_sensitive else [False]
+    if gate.practice or (as_check and sql.the(_LIVE_LEFT, member=member_id, question=question_id, kinds=kinds)["left"]):
         return checks.hand_out(member_id, question_id, practice=gate.practice, sensitive=open_to_sensitive)
     return None
 
@@ -633,7 +638,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # What a member sees of a task, a check or a dispute they hold.
 WORK = """
     task.id AS task_id, lease.token, item.id AS item_id, item.kind, item.text, lease.expires_at, guideline.version AS guideline_version,
-    CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
+    CASE WHEN question.shows_origin AND item.kind = 'text' THEN origin.text END AS origin_text,
     item.kind = 'image' AND question.sensitive AS covered, media.width, media.height
 """
 WORK_JOINS = """
@@ -693,7 +698,12 @@ _FREE_FOR_MEMBER = """
                     WHERE abstention.task_id = task.id AND abstention.round = task.round AND abstention.member_id = %(member)s)
     AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruling
                     WHERE ruling.task_id = task.id AND ruling.member_id = %(member)s)
+    AND NOT EXISTS (SELECT FROM annotation_knownanswer AS known JOIN annotation_check AS given ON given.known_id = known.id
+                    WHERE known.task_id = task.id AND given.member_id = %(member)s)
 """
+_LIVE_LEFT = f"""
+    SELECT EXISTS (SELECT FROM annotation_task AS task WHERE {_FREE_FOR_MEMBER} AND task.sensitive = ANY(%(kinds)s)) AS left
+"""  # noqa: S608 - our own words
 
 
 def _two_ends(kind: str, *, unless: str = "") -> str:
@@ -1000,7 +1010,7 @@ _LAST_ANSWERS = f"""
 """  # noqa: S608 - our own words
 _OWN_ITEM = """
     item.id AS item_id, item.kind, item.text, choice.value AS choice, own.tags, own.comment,
-    CASE WHEN question.shows_origin THEN origin.text END AS origin_text,
+    CASE WHEN question.shows_origin AND item.kind = 'text' THEN origin.text END AS origin_text,
     item.kind = 'image' AND question.sensitive AS covered, media.width, media.height
 """
 _OWN_ITEM_JOINS = """

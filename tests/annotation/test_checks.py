@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from annotation import disputes, gate, queue
@@ -97,20 +98,44 @@ def test_a_check_is_held_answered_changed_and_listed_like_a_task(cast: Cast, tox
 
 def test_a_check_can_be_abstained_from_flagged_and_given_back(cast: Cast, toxicity: Question) -> None:
     Question.objects.filter(pk=toxicity.pk).update(check_share=0.5)
-    make_known(toxicity, 2)
-    work: list[queue.Work] = []
-    while len(work) < 2:  # nothing but checks: the coin falls sooner or later
-        work = queue.next_work(cast.alice, toxicity)
+    known = {answer.task_id for answer in make_known(toxicity, 2)}
+    make.make_tasks(toxicity, 40)
+    while not (held := [work for work in queue.next_work(cast.alice, toxicity) if work.task_id in known]):
+        queue.release(cast.alice)
     assert queue.held_count(cast.alice) == 2
-    queue.flag(cast.alice, work[0].task_id, "wrong")
-    queue.abstain(cast.alice, work[0].token, "cannot_judge")
+    queue.flag(cast.alice, held[0].task_id, "wrong")
+    queue.abstain(cast.alice, held[0].token, "cannot_judge")
     assert queue.last_answers(cast.alice)[0].label == "I cannot judge this"
-    assert Task.objects.get(pk=work[0].task_id).abstention_count == 0
+    assert Task.objects.get(pk=held[0].task_id).abstention_count == 0
     with pytest.raises(Conflict):
-        queue.cast_vote(cast.alice, work[0].token, choice="no")
-    assert queue.release(cast.alice) == 1
+        queue.cast_vote(cast.alice, held[0].token, choice="no")
+    assert queue.release(cast.alice) == 2
     assert queue.held_count(cast.alice) == 0
-    assert Check.objects.count() == 1
+
+
+def test_no_check_goes_out_when_no_live_work_is_left(cast: Cast, toxicity: Question) -> None:
+    Question.objects.filter(pk=toxicity.pk).update(check_share=0.5)
+    make_known(toxicity, 10)
+    assert all(queue.next_work(cast.alice, toxicity) == [] for _ in range(20))
+
+
+def test_who_knows_the_answer_is_not_asked_when_the_task_is_live_again(cast: Cast, toxicity: Question) -> None:
+    (known,) = make_known(toxicity, 1, practice=True)
+    (work,) = queue.next_work(cast.alice, toxicity)
+    queue.cast_vote(cast.alice, work.token, choice="no")
+    KnownAnswer.objects.update(active=False)
+    Task.objects.filter(pk=known.task_id).update(state="open")
+    assert queue.next_work(cast.alice, toxicity) == []
+    assert [held.task_id for held in queue.next_work(cast.dave, toxicity)] == [known.task_id]
+
+
+def test_the_task_of_an_active_known_answer_cannot_be_open(cast: Cast, toxicity: Question) -> None:
+    (known,) = make_known(toxicity, 1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Task.objects.filter(pk=known.task_id).update(state="open")
+    (task,) = make.make_tasks(toxicity, 1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        KnownAnswer.objects.create(question=toxicity, task=task, choice=known.choice)
 
 
 def test_nobody_is_asked_what_they_voted_on_before(cast: Cast, toxicity: Question) -> None:
@@ -135,25 +160,26 @@ def test_a_check_whose_item_was_quarantined_goes_like_a_task_that_was_withdrawn(
 
 
 # ---------------------------------------------------------------- the floor
-def answer_checks(member: make.Membership, question: Question, count: int, *, right: int) -> queue.Receipt | None:
-    """Answer this many of the checks, the first `right` of them rightly."""
-    receipt = None
-    for number in range(count):
-        work: list[queue.Work] = []
-        while not work:
-            work = queue.next_work(member, question)
-        receipt = queue.cast_vote(member, work[0].token, choice="no" if number < right else "yes")
-    return receipt
+def answer_checks(member: make.Membership, question: Question, count: int, *, right: int) -> queue.Receipt:
+    """Go on until this many checks are answered, the first `right` of them rightly, and everything else with "yes"."""
+    known = set(KnownAnswer.objects.values_list("task_id", flat=True))
+    answered = 0
+    while True:
+        work = queue.next_work(member, question)[0]
+        is_check = work.task_id in known
+        receipt = queue.cast_vote(member, work.token, choice="no" if is_check and answered < right else "yes")
+        answered += is_check
+        if answered == count:
+            return receipt
 
 
 def test_below_the_floor_after_twenty_answers_a_member_is_paused_and_counting_starts_anew(cast: Cast, toxicity: Question) -> None:
     make_known(toxicity, 45)
+    make.make_tasks(toxicity, 300)
     Question.objects.filter(pk=toxicity.pk).update(check_share=0.5, accuracy_floor=0.8)
     answer_checks(cast.alice, toxicity, 19, right=15)
     assert not Pause.objects.exists()
-    receipt = answer_checks(cast.alice, toxicity, 1, right=0)
-    assert receipt
-    assert receipt.work == []
+    assert answer_checks(cast.alice, toxicity, 1, right=0).work == []
     pause = Pause.objects.get()
     assert (pause.answers, pause.correct, pause.floor) == (20, 15, 0.8)
     stop = gate.stop_of(cast.alice, toxicity)
@@ -168,6 +194,7 @@ def test_below_the_floor_after_twenty_answers_a_member_is_paused_and_counting_st
 
 def test_at_the_floor_nobody_is_paused(cast: Cast, toxicity: Question) -> None:
     make_known(toxicity, 20)
+    make.make_tasks(toxicity, 300)
     Question.objects.filter(pk=toxicity.pk).update(check_share=0.5, accuracy_floor=0.8)
     answer_checks(cast.alice, toxicity, 20, right=16)
     assert not Pause.objects.exists()
