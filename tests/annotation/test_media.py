@@ -229,6 +229,7 @@ def test_an_adjudicator_sees_the_dispute_they_hold_and_what_they_ruled_on(cast: 
 
 def test_a_check_is_served_like_a_task(cast: Cast, harm: Question, sign_in: SignIn) -> None:
     (item,) = make.make_pictures(harm, 1)
+    Task.objects.update(state="retired")  # as marking does
     known = KnownAnswer.objects.create(task=Task.objects.get(item=item), question=harm, choice=harm.choices.get(value="yes"))
     held = Check.objects.create(
         known=known, question=harm, member=cast.alice, practice=False, guideline=harm.guidelines.get(), token=uuid.uuid4(),
@@ -243,7 +244,6 @@ def test_a_check_is_served_like_a_task(cast: Cast, harm: Question, sign_in: Sign
     assert asked(client, item) == 200
     Check.objects.filter(pk=held.pk).update(choice=None, correct=None, abstained="broken")
     assert asked(client, item) == 404
-    Task.objects.update(state="retired")  # as marking does
     (task,) = make.make_pictures(harm, 1)
     assert held_item(cast.dave, harm) == task
     served = sign_in(cast.dave).get(address(task))
