@@ -158,9 +158,11 @@ class _Teller:
         number = 1
         for event in self.task_events():
             if event.round > number:
-                yield Step(event.pgh_created_at, "reopened", event.round, f"opened round {event.round}", self.person(event))
+                who, what = self.person(event), f"opened round {event.round}"
+                yield Step(event.pgh_created_at, "reopened", event.round, what if who else what.capitalize(), who)
             elif event.state == TaskState.RETIRED:
-                yield Step(event.pgh_created_at, "retired", event.round, "retired the task", self.person(event))
+                who = self.person(event)
+                yield Step(event.pgh_created_at, "retired", event.round, "retired the task" if who else "Task retired", who)
             number = event.round
         if self.task.state in (TaskState.DISPUTED, TaskState.ADJUDICATED) and self.task.settled_at is not None:
             yield Step(self.task.settled_at, "disputed", self.task.round, "Sent to an adjudicator")

@@ -64,6 +64,7 @@ def mark_many(question: Question, answers: Sequence[Answer], *, practice: bool =
         if answer.item_id not in tasks:  # quarantined since it was looked at
             wrong[f"answers.{n}"] = "This item is quarantined: it is shown to nobody."
     _stop(wrong)
+    _take_out(question, list(tasks.values()))  # first: the task of an active known answer is never open
     known = {found.task_id: found for found in KnownAnswer.objects.filter(task__in=tasks.values())}
     for n, answer in enumerate(answers):
         task_id, given = tasks[answer.item_id], offered.fields_of(answer.choice, answer.tags, answer.why) | {"practice": practice}
@@ -76,7 +77,6 @@ def mark_many(question: Question, answers: Sequence[Answer], *, practice: bool =
             wrong[f"answers.{n}"] = "This item has another known answer. Change that one, or take it out first."
     _stop(wrong)
     KnownAnswer.objects.bulk_create(found for found in known.values() if found.pk is None)
-    _take_out(question, list(tasks.values()))
     return [known[tasks[answer.item_id]] for answer in answers]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from django.db import transaction
-from django.db.models import Count, Max, ProtectedError, QuerySet
+from django.db.models import Count, Max, ProtectedError
 
 from annotation import wellbeing
 from annotation.errors import Conflict, Invalid
@@ -19,7 +19,6 @@ from annotation.models import (
     Adjudication,
     Check,
     Choice,
-    Flag,
     GroundTruth,
     Guideline,
     Kind,
@@ -27,7 +26,6 @@ from annotation.models import (
     Policy,
     Project,
     Question,
-    RulingReason,
     Tag,
     TagUse,
     Task,
@@ -233,17 +231,6 @@ def _lines(guideline: Guideline) -> list[str]:
     for example in guideline.examples:
         lines += ["", f"Example: {example['title']}", example["text"], f"Answer: {example['choice']}. {example['why']}"]
     return lines
-
-
-def guideline_gaps(question: Question, limit: int = 50) -> QuerySet[Adjudication]:
-    """Rulings that name a gap in the guideline, newest first: what the next version must say."""
-    ruled = Adjudication.objects.filter(question=question, reason=RulingReason.GUIDELINE_GAP, ruled_at__isnull=False)
-    return ruled.select_related("choice", "guideline", "task").order_by("-ruled_at")[:limit]
-
-
-def flags(question: Question, limit: int = 50) -> QuerySet[Flag]:
-    """Marks that members set on tasks of the question, newest first."""
-    return Flag.objects.filter(task__question=question).select_related("task", "member").order_by("-created_at")[:limit]
 
 
 # ---------------------------------------------------------------- what may not be

@@ -4,6 +4,7 @@ Counted over the tasks that have all their votes, as on the page of agreement. T
 votes came up in each group, in one pass; the rest is arithmetic on a few rows, however many tasks there are.
 """
 
+import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Count, Max
+from psycopg.errors import QueryCanceled
 
 from annotation import sql
 from annotation.errors import Invalid
-from annotation.models import Choice, Question, Tag, TaskState
+from annotation.models import Choice, Policy, Question, Tag, TaskState
 from curation.keeping import kept
 from curation.stats.intervals import Estimate, resamples, wilson, with_interval
 
@@ -98,8 +100,10 @@ def of_question(question: Question, by: str = "") -> Disagreement:
         raise Invalid("No item of this question has that field.", fields={"by": f"One of: {', '.join(fields) or 'none'}."})
     choices = list(question.choices.all())
     states = question.tasks.order_by().values_list("state").annotate(Count("pk"), Max("settled_at"))
-    stamp = repr((by, [(choice.pk, choice.label) for choice in choices], sorted(map(str, states))))
-    return kept(f"disagreement:{question.pk}:{by}", stamp, lambda: _read(question, by, fields, choices)).result
+    stamp = repr(([(choice.pk, choice.label) for choice in choices], sorted(map(str, states))))
+    name = hashlib.sha256(by.encode()).hexdigest()
+    tagged = kept(f"disagreement-tags:{question.pk}", stamp, lambda: _tagged(question, choices)).result
+    return kept(f"disagreement:{question.pk}:{name}", stamp, lambda: _read(question, by, fields, choices, tagged)).result
 
 
 def tasks(
@@ -118,35 +122,39 @@ def tasks(
     known = dict(question.choices.values_list("value", "pk"))
     if wrong := [choice for choice in pair if choice not in known]:
         raise Invalid("There is no such choice.", fields={"pair": f"{wrong[0][:40]}: none of {', '.join(known)}."})
+    states = [state for state in _SETTLED if state != TaskState.AGREED or question.policy != Policy.UNANIMOUS]
     try:
         with transaction.atomic():
             sql.rows("SELECT set_config('statement_timeout', %(most)s, true)", most=f"{PATIENCE_S}s")
             found = sql.rows(
-                _TASKS, question=question.pk, settled=_SETTLED, after=after, limit=PAGE + 1, by=by, value=value, tag=tag,
+                _TASKS, question=question.pk, states=states, after=after, limit=PAGE + 1, by=by, value=value, tag=tag,
                 pair=[known[choice] for choice in pair], contents=contents,
             )  # fmt: skip
-    except OperationalError as error:
+    except QueryCanceled as error:
         raise Invalid("This search takes too long.", code="too_slow") from error
     return [Split(**{**row, "votes": [(label, votes) for label, votes in row["votes"]]}) for row in found]
 
 
 # ---------------------------------------------------------------- counting
-def _read(question: Question, by: str, fields: tuple[str, ...], choices: list[Choice]) -> Disagreement:
+def _counted(statement: str, question: Question, choices: list[Choice], *more: str) -> list[Any]:
     columns = ", ".join(["count(*) FILTER (WHERE vote.choice_id = %s)"] * len(choices)) or "0"
-    given: list[Any] = [*(choice.pk for choice in choices), question.pk, _SETTLED]
     with connection.cursor() as cursor:
-        cursor.execute(_BY_FIELD.format(columns=columns), [*given, by])
-        of_field = cursor.fetchall()
-        tagged = []
-        if question.tags.exists():
-            cursor.execute(_BY_TAG.format(columns=columns), given)
-            tagged = cursor.fetchall()
+        cursor.execute(statement.format(columns=columns), [*(choice.pk for choice in choices), question.pk, _SETTLED, *more])
+        return list(cursor.fetchall())
+
+
+def _tagged(question: Question, choices: list[Choice]) -> tuple[Group, ...]:
+    return tuple(_groups(_counted(_BY_TAG, question, choices), question)) if question.tags.exists() else ()
+
+
+def _read(question: Question, by: str, fields: tuple[str, ...], choices: list[Choice], tagged: tuple[Group, ...]) -> Disagreement:
+    of_field = _counted(_BY_FIELD, question, choices, by)
     everything = _patterns((votes, disputed, tasks) for _, votes, disputed, tasks in of_field)
     groups = _groups(of_field, question)
     labels = dict(Tag.objects.filter(question=question).values_list("value", "label"))
     return Disagreement(
         by=by, fields=fields, all=_group(None, everything, question), groups=tuple(groups[:SHOWN]), left_out=max(0, len(groups) - SHOWN),
-        tags=tuple(_groups(tagged, question)), tag_labels=labels, confused=tuple(_confused(everything, choices)),
+        tags=tagged, tag_labels=labels, confused=tuple(_confused(everything, choices)),
     )  # fmt: skip
 
 
@@ -244,18 +252,36 @@ _BY_TAG = f"""
     SELECT given.tag, per_task.votes, per_task.disputed, count(*)
     FROM given JOIN per_task ON per_task.id = given.task_id GROUP BY given.tag, per_task.votes, per_task.disputed
 """  # noqa: S608 - our own words
+# Under the unanimous policy an agreed task has no votes that differ. The ids are put in order before any of them is looked at
+# closely, so that a page ends the search.
 _TASKS = """
+    WITH candidate AS MATERIALIZED (
+        SELECT task.id FROM annotation_task AS task
+        WHERE task.question_id = %(question)s AND task.id > %(after)s AND task.state = ANY(%(states)s)
+          AND task.vote_count = task.votes_required
+        ORDER BY task.id
+    ), chosen AS MATERIALIZED (
+        SELECT candidate.id FROM candidate
+        WHERE (
+            SELECT count(DISTINCT vote.choice_id) > 1
+                   AND cardinality(%(pair)s::bigint[])
+                       = count(DISTINCT vote.choice_id) FILTER (WHERE vote.choice_id = ANY(%(pair)s::bigint[]))
+                   AND (%(tag)s::text = '' OR bool_or(vote.tags @> ARRAY[%(tag)s::varchar]))
+            FROM annotation_task AS task JOIN annotation_vote AS vote ON vote.task_id = task.id AND vote.round = task.round
+            WHERE task.id = candidate.id
+        ) AND (%(by)s::text = '' OR EXISTS (
+            SELECT FROM annotation_task AS task JOIN annotation_item AS item ON item.id = task.item_id
+            WHERE task.id = candidate.id AND left(item.metadata ->> %(by)s::text, 200) IS NOT DISTINCT FROM %(value)s::text
+        ))
+        LIMIT %(limit)s
+    )
     SELECT task.id AS task_id, task.item_id, item.external_id, task.state,
            CASE WHEN %(contents)s AND NOT item.quarantined THEN item.text END AS text,
            ARRAY(
-               SELECT json_build_array(choice.label, count(*)) FROM annotation_vote AS vote JOIN annotation_choice AS choice ON choice.id = vote.choice_id
+               SELECT json_build_array(choice.label, count(*))
+               FROM annotation_vote AS vote JOIN annotation_choice AS choice ON choice.id = vote.choice_id
                WHERE vote.task_id = task.id AND vote.round = task.round GROUP BY choice.id ORDER BY count(*) DESC, choice.position
            ) AS votes
-    FROM annotation_task AS task JOIN annotation_item AS item ON item.id = task.item_id
-    WHERE task.question_id = %(question)s AND task.id > %(after)s AND task.state = ANY(%(settled)s) AND task.vote_count = task.votes_required
-      AND (%(by)s::text = '' OR left(item.metadata ->> %(by)s::text, 200) IS NOT DISTINCT FROM %(value)s::text)
-      AND (SELECT count(DISTINCT vote.choice_id) > 1 AND count(DISTINCT vote.choice_id) FILTER (WHERE vote.choice_id = ANY(%(pair)s::bigint[])) = cardinality(%(pair)s::bigint[])
-                  AND (%(tag)s::text = '' OR bool_or(vote.tags @> ARRAY[%(tag)s::varchar]))
-           FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.round = task.round)
-    ORDER BY task.id LIMIT %(limit)s
-"""  # noqa: E501
+    FROM chosen JOIN annotation_task AS task ON task.id = chosen.id JOIN annotation_item AS item ON item.id = task.item_id
+    ORDER BY task.id
+"""

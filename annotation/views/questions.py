@@ -1,6 +1,7 @@
 """Questions: what is asked, for researchers to make, change and read."""
 
 from django.contrib import messages
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -71,7 +72,8 @@ def question(request: HttpRequest, project: str, question: str) -> HttpResponse:
         guideline=chosen, body=as_html(chosen.body), examples=_examples(asked, chosen), before=before,
         changes=questions.difference(before, chosen) if before else [],
         gaps=sum(group.count for group in gaps.under(versions[0])), flags=flags.waiting(asked),
-        affected=rounds.affected_by_guideline(asked), checks=known.outlook(asked),
+        affected=cache.get_or_set(f"affected:{asked.pk}:{versions[0].version}", lambda: rounds.affected_by_guideline(asked), 30),
+        checks=known.outlook(asked),
         paused=[pause for pause in known.paused(member.project) if pause.question_id == asked.pk],
     )  # fmt: skip
 

@@ -1,6 +1,8 @@
 """Retiring, re-opening and voiding: what is superseded, what opens again, and what stays on record."""
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from annotation import disputes, queue, rounds
 from annotation.errors import Conflict, Invalid, Missing
@@ -263,3 +265,23 @@ def test_a_quarantine_is_lifted_with_a_reason_and_its_tasks_stay_retired(cast: C
         rounds.lift_quarantine(item, by=cast.bob, why="Again.")
     assert rounds.reopen(toxicity, [task.pk]) == 1
     assert queue.next_work(cast.dave, toxicity)[0].task_id == task.pk
+
+
+# ---------------------------------------------------------------- by command
+def test_commands_retire_reopen_and_void(cast: Cast, toxicity: Question, capsys: pytest.CaptureFixture[str]) -> None:
+    task = settle(cast, toxicity)
+    call_command("retire", "study", "toxicity", str(task.pk), "--json")
+    call_command("reopen", "study", "toxicity", "--tasks", str(task.pk))
+    call_command("reopen", "study", "toxicity", "--after-guideline", "settled")
+    call_command("void", "study", str(cast.alice.number), "--by", "bob", "--why", "A test.", "--json")
+    assert capsys.readouterr().out.splitlines() == [
+        '{"retired": 1}', "1 tasks open again, in a new round.", "0 tasks open again, in a new round.",
+        '{"votes": 1, "reopened": 0, "kept_by_ruling": 0}',
+    ]  # fmt: skip
+    for wrong in (
+        ["retire", "study", "toxicity", "999"], ["retire", "nowhere", "toxicity", "1"],
+        ["void", "study", "99", "--by", "bob", "--why", "x"],
+        ["void", "study", "1", "--by", "alice", "--why", "x"],
+    ):  # fmt: skip
+        with pytest.raises(CommandError):
+            call_command(*wrong)

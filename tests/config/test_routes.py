@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from annotation import known, people, queue
-from annotation.models import Membership, Role, User
+from annotation.models import Flag, Membership, Role, User
 from curation.models import Comparison, ImportBatch, Sample, SampleItem
 from scoring.models import Score, Scorer, ScoringRun
 from tests import cast as make
@@ -55,7 +55,7 @@ class World:
 
     def address(self, pattern: str, role: str) -> str:
         """The pattern with its parts filled in: one's own where something is one's own."""
-        figures = {"/agreement/": "agreement", "/raters/": "pairs", "/progress/": "burn-down"}
+        figures = {"/disagreements/": "pairs", "/agreement/": "agreement", "/raters/": "pairs", "/progress/": "burn-down"}
         figure = next((name for part, name in figures.items() if part in pattern), "confusion")
         pattern = pattern.replace("<slug:name>", figure)
         return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda part: str(self.parts[role][part[1]]), pattern)
@@ -123,11 +123,12 @@ def _things(cast: make.Cast, question: Any) -> dict[str, Any]:
         project=project, name="first", question=question, positive=question.choices.first(), scorer=scorer, score_name="toxicity",
         created_by=cast.bob.user,
     )  # fmt: skip
+    flag = Flag.objects.create(task=item.tasks.get(question=question), member=cast.dave, reason="wrong")
     known_answer = known.mark(question, make.make_items(project, 1, start=90)[0].pk, choice="yes", by=cast.bob)
     return {
         "project": project.slug, "question": question.slug, "number": cast.dave.number, "item": item.pk, "scorer": scorer.pk, "run": run.pk,
-        "known_answer": known_answer.pk, "batch": batch.pk, "sample": sample.pk, "comparison": comparison.pk, "form": "jsonl", "rest": "nowhere/",
-        "kind": "svg",
+        "known_answer": known_answer.pk, "batch": batch.pk, "sample": sample.pk, "comparison": comparison.pk, "form": "jsonl",
+        "rest": "nowhere/", "kind": "svg", "task": item.tasks.get(question=question).pk, "flag": flag.pk,
     }  # fmt: skip
 
 

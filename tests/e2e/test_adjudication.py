@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation import queue
 from annotation.models import Adjudication, GroundTruth, Membership, Question, TaskState
-from tests.cast import Cast, make_question, make_tasks
+from tests.cast import Cast, make_pictures, make_question, make_tasks
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 Open = Callable[..., Page]
@@ -108,3 +108,67 @@ def test_without_script_a_dispute_is_ruled_by_forms(cast: Cast, browser_page: Op
     page.locator("#confirm").click()
     expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
     assert GroundTruth.objects.get().choice.value == "no"
+
+
+def test_a_picture_is_ruled_on_after_it_was_uncovered_and_abstentions_are_told_afterwards(
+    cast: Cast, browser_page: Open, axe: Callable[[Page], None], picture: Callable[[Page, str], None]
+) -> None:
+    question = make_question(cast.project, "harm", kind="image", sensitive=True, choices="harmful safe", tags="violence hateful")
+    make_pictures(question, 1, prompt="a prompt nobody may see")
+    for member, reason in ((cast.alice, "distressing"), (cast.dave, "cannot_judge"), (cast.erin, "distressing")):
+        queue.abstain(member, queue.next_work(member, question)[0].token, reason)
+    page = browser_page(cast.charlie)
+    page.goto("/p/study/disputes/harm/")
+    expect(page.get_by_role("img", name="The disputed image, covered")).to_be_visible()
+    assert "istressing" not in page.content()
+    axe(page)
+    picture(page, "dispute-picture-covered")
+    page.keyboard.press("s")
+    expect(page.get_by_text("Uncover the picture first.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_role("img", name="The disputed image, uncovered")).to_be_visible()
+    page.keyboard.press("b")
+    expect(page.locator("#item")).to_have_class("item item--image is-grey")
+    page.keyboard.press("+")
+    expect(page.locator("#zoom-button")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("s")
+    expect(page.get_by_text("2: Too distressing")).to_be_visible()
+    expect(page.get_by_text("1: I cannot judge this")).to_be_visible()
+    assert "a prompt nobody may see" not in page.content()
+    axe(page)
+    picture(page, "dispute-picture-open")
+    page.keyboard.press("Shift+Digit2")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
+    assert GroundTruth.objects.get().choice.value == "safe"
+
+
+def test_researchers_read_a_tasks_history_and_handle_flags(
+    cast: Cast, browser_page: Open, axe: Callable[[Page], None], picture: Callable[[Page, str], None]
+) -> None:
+    question = make_dispute(cast)
+    task = question.tasks.get()
+    queue.flag(cast.alice, task.pk, "private", "It names her.")
+    for width, dark in ((1440, False), (1440, True), (390, False)):
+        page = browser_page(cast.bob, width=width, dark=dark)
+        for name, address in (
+            ("task", f"/p/study/tasks/{task.pk}/"), ("flags", "/p/study/flags/"), ("gaps", "/p/study/questions/toxicity/gaps/"),
+            ("reopen", "/p/study/questions/toxicity/reopen/"), ("disagreements", "/p/study/questions/toxicity/disagreements/"),
+            ("question", "/p/study/questions/toxicity/"), ("disagreement-tasks", "/p/study/questions/toxicity/disagreements/tasks/"),
+        ):  # fmt: skip
+            page.goto(address)
+            axe(page)
+            picture(page, f"{name}-{width}{'-dark' if dark else ''}")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than {width}"
+    page.goto(f"/p/study/tasks/{task.pk}/")
+    expect(page.get_by_text("Sarcasm, but aimed at people.")).to_be_hidden()
+    page.get_by_text("Show comment").first.click()
+    expect(page.get_by_text("Sarcasm, but aimed at people.")).to_be_visible()
+    page.get_by_text("Strike out this vote").first.click()
+    page.get_by_label("Why").first.fill("A slip.")
+    page.get_by_role("button", name="Strike it out").first.click()
+    expect(page.get_by_text("What it settled is superseded, and its slot is open again.")).to_be_visible()
+    page.goto("/p/study/flags/")
+    page.get_by_label("What was done").fill("Asked her; she agrees.")
+    page.get_by_role("button", name="Handled").click()
+    expect(page.get_by_text("No flag waits.")).to_be_visible()
