@@ -3,7 +3,6 @@
 They consent, practise, meet known answers and are paused, as people are.
 """
 
-import itertools
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ SHARE_VOTED = 0.7
 RULED = 3
 GUESSES = 0.75
 ABSTAIN_EACH = 61  # turns
-MOST_TURNS = 5000
+MOST_TURNS, MOST_GUESSES = 5000, 120
 Answer = tuple[str, list[str]]
 PROXY = """\
 **In this demonstration nothing harmful is shown.** Marks stand in for it: a **red triangle** for violence and gore, a **black
@@ -54,7 +53,7 @@ def fill(project: Project, researcher: Membership, adjudicator: Membership, rate
     for member in (*raters, adjudicator, *agreed):
         wellbeing.give_consent(member, warning.version if warning else 0)
     pictures = {name: _expected_of(scene) for name, scene in shown.items()}
-    _play(_Played(image_harm, pictures, {name for name, scene in shown.items() if scene.hard}), raters)
+    _play(_Played(image_harm, pictures, {name for name, scene in shown.items() if scene.hard}), raters, guesses=True)
     prompts: dict[str, Answer] = {scene.prompt: (scene.prompt_expects, []) for scene in shown.values()}
     _play(_Played(prompt_safety, prompts, {scene.prompt for scene in shown.values() if scene.asked}), raters[:-1])
     _flag_two(image_harm, raters)
@@ -63,7 +62,7 @@ def fill(project: Project, researcher: Membership, adjudicator: Membership, rate
 
 def _with_proxy(spec: Spec) -> Spec:
     """The ready-made question, with checks, and with the words that say what stands for harm here."""
-    settings_: Settings = replace(spec.settings, check_share=0.25, accuracy_floor=0.6)
+    settings_: Settings = replace(spec.settings, check_share=0.3, accuracy_floor=0.6)
     return replace(spec, settings=settings_, guideline=GuidelineText(PROXY + spec.guideline.body, spec.guideline.examples))
 
 
@@ -130,24 +129,33 @@ class _Played:
         return other, [list(scenes.MARKS)[int(chance("tag", *key) * len(scenes.MARKS))]] if other == "harmful" else []
 
 
-def _play(played: _Played, raters: list[Membership]) -> None:
-    """Everyone answers in turn until the wanted share of votes is in, or nobody has work; now and then somebody abstains."""
+def _play(played: _Played, raters: list[Membership], *, guesses: bool = False) -> None:
+    """Everyone answers in turn until the wanted share of votes is in; with `guesses`, the last one until they are paused, first."""
     question = played.question
+    if guesses:
+        for _ in range(MOST_GUESSES):
+            if not _answer(played, raters[-1], len(raters) - 1):
+                break
     left = round(SHARE_VOTED * question.votes_required * question.tasks.filter(known_answer=None).count())
-    for turn in itertools.count():
-        number = turn % len(raters)
-        work = queue.next_work(raters[number], question)
-        if work and turn % ABSTAIN_EACH == 0:
-            queue.abstain(raters[number], work[0].token, AbstainReason.CANNOT_JUDGE)
-        elif work:
-            name = played.name_of(work[0])
-            choice, tags = played.answer_of(name, number)
-            seconds = 2.5 + 6 * chance("time", question.slug, name, number)
-            queue.cast_vote(raters[number], work[0].token, choice=choice, tags=tags, elapsed_ms=round(1000 * seconds))
-        if question.votes.count() >= left or turn > MOST_TURNS:
+    for turn in range(1, MOST_TURNS):
+        _answer(played, raters[turn % len(raters)], turn % len(raters), abstains=turn % ABSTAIN_EACH == 0)
+        if question.votes.count() >= left:
             break
     for rater in raters:
         queue.release(rater, question)
+
+
+def _answer(played: _Played, rater: Membership, number: int, *, abstains: bool = False) -> bool:
+    """One answer; whether there was anything to answer."""
+    work = queue.next_work(rater, played.question)
+    if work and abstains:
+        queue.abstain(rater, work[0].token, AbstainReason.CANNOT_JUDGE)
+    elif work:
+        name = played.name_of(work[0])
+        choice, tags = played.answer_of(name, number)
+        seconds = 2.5 + 6 * chance("time", played.question.slug, name, number)
+        queue.cast_vote(rater, work[0].token, choice=choice, tags=tags, elapsed_ms=round(1000 * seconds))
+    return bool(work)
 
 
 def _flag_two(question: Question, raters: list[Membership]) -> None:

@@ -87,7 +87,7 @@ def pace(found: Standing) -> Figure:
         "axis": _AXIS | {"format": "%-d %b %H:%M" if found.span == HOUR else "%-d %b"},
     }  # fmt: skip
     spec: Spec = {
-        "data": {"values": data},
+        "data": {"values": data, "format": {"parse": {"to_utc": "date"}}},
         "mark": {"type": "bar", "color": "var(--d1)", "cornerRadiusEnd": 1},
         "encoding": {
             "x": x,

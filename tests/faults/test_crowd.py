@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT = ["--people", "20", "--tasks", "200", "--kills", "2", "--seconds", "20", "--floor-seconds", "0"]
+SHORT = ["--people", "20", "--tasks", "200", "--kills", "2", "--seconds", "12", "--floor-seconds", "0"]
 
 
 def test_a_crowd_is_looked_after_and_nothing_is_lost_while_processes_die() -> None:
