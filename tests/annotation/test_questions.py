@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.db import connection
 
-from annotation import presets, questions, queue
+from annotation import presets, questions, queue, rounds
 from annotation.errors import Conflict, Invalid
 from annotation.models import Choice, Guideline, KnownAnswer, Question, Vote
 from annotation.questions import ChoiceSpec, Example, GuidelineText, Settings, Spec, TagSpec
@@ -121,6 +121,7 @@ def test_a_share_is_a_share(cast: Cast, name: str, share: float) -> None:
 def test_an_answer_that_is_known_of_an_item_stays(cast: Cast) -> None:
     question = questions.create_question(cast.project, spec())
     [task] = make_tasks(question, 1)
+    rounds.retire(question, [task.pk])
     KnownAnswer.objects.create(task=task, question=question, choice=question.choices.first())
     only_no = replace(questions.settings_of(question), choices=(ChoiceSpec("no", "No", "n"), ChoiceSpec("other", "Other", "o")))
     with pytest.raises(Invalid) as error:
