@@ -215,7 +215,11 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "ENUM_NAME_OVERRIDES": {"ItemKind": "annotation.models.Kind"},
+    "ENUM_NAME_OVERRIDES": {
+        "ItemKind": "annotation.models.Kind",
+        "FlagReason": "annotation.models.FlagReason",
+        "TaskState": "annotation.models.TaskState",
+    },
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "config.api_docs.with_problems"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -76,7 +76,7 @@ class StandingShape(serializers.Serializer[Any]):
     batches = TaskBatchShape(many=True)
 
     class Meta:
-        ref_name = "Progress"
+        ref_name = "QuestionProgress"
 
 
 class MoveShape(serializers.Serializer[Any]):
