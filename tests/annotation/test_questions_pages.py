@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation import presets, questions, queue
 from annotation.models import FlagReason, Question
-from tests.cast import Cast, make_tasks
+from tests.cast import Cast, make_question, make_tasks
 
 FORM = {
     "slug": "rude", "title": "Rude", "prompt": "Is it rude?", "kind": "text", "policy": "majority", "votes_required": "5",
@@ -162,12 +162,13 @@ def test_hostile_markdown_and_examples_stay_text(bob: Client) -> None:
     assert 'href="javascript' not in page
 
 
-def test_flags_and_gaps_are_listed_without_contents(cast: Cast, bob: Client) -> None:
-    question = questions.create_question(cast.project, presets.TOXICITY)
+def test_flags_are_counted_on_the_questions_page_and_listed_without_contents(cast: Cast, bob: Client) -> None:
+    question = make_question(cast.project)
     make_tasks(question, 1)
     work = queue.next_work(cast.alice, question)[0]
     queue.flag(cast.alice, work.task_id, FlagReason.WRONG, "It is cut off.")
-    page = bob.get("/p/study/questions/toxicity/").content.decode()
+    assert bob.get("/p/study/questions/toxicity/").context["flags"] == 1
+    page = bob.get("/p/study/flags/").content.decode()
     assert "It is cut off." in page
     assert f"Annotator {cast.alice.number}" in page
     assert "mild text" not in page
