@@ -108,6 +108,9 @@ def nibbler(data: Path, kind: str) -> list[tuple[int, str, str]]:
     return votes
 
 
+COARSE = 1e-7
+
+
 def fitted(votes: Sequence[tuple[int, str, str]], **options: float) -> tuple[DawidSkene, list[str], np.ndarray]:
     """The model on each rater's first vote on a pair, the answers' names, and the strict majorities."""
     first: dict[tuple[int, str], str] = {}
@@ -133,8 +136,9 @@ def test_nibbler_agrees_as_told_with_the_repeated_votes(data: Path, facts: dict[
 
 @pytest.mark.parametrize("kind", ["text", "image"])
 def test_dawid_and_skene_label_nibbler_as_told(data: Path, facts: dict[str, Any], kind: str) -> None:
+    """The facts were computed to a thousandth of the app's precision."""
     told = facts["nibbler_r1"][kind]
-    fit, names, strict = fitted(nibbler(data, kind))
+    fit, names, strict = fitted(nibbler(data, kind), tolerance=COARSE)
     assert fit.converged
     assert fit.log_likelihood == pytest.approx(told["dawid_skene"]["log_likelihood"], abs=NEAR)
     assert {name: int((fit.labels == k).sum()) for k, name in enumerate(names)} == told["dawid_skene"]["labels"]
@@ -150,8 +154,8 @@ def test_dawid_and_skene_label_nibbler_as_told(data: Path, facts: dict[str, Any]
 @pytest.mark.parametrize("kind", ["text", "image"])
 def test_run_on_a_thousand_times_finer_it_comes_to_crowd_kits_converged_labels(data: Path, facts: dict[str, Any], kind: str) -> None:
     told = facts["nibbler_r1"][kind]["dawid_skene"]
-    coarse, names, _ = fitted(nibbler(data, kind))
-    fine, _, _ = fitted(nibbler(data, kind), tolerance=1e-10)
+    coarse, names, _ = fitted(nibbler(data, kind), tolerance=COARSE)
+    fine, _, _ = fitted(nibbler(data, kind))
     assert {name: int((fine.labels == k).sum()) for k, name in enumerate(names)} == told["crowdkit_200_iterations_no_early_stop"]["labels"]
     assert fine.log_likelihood > coarse.log_likelihood
     assert int((fine.labels != coarse.labels).sum()) == told["items_where_own_and_converged_crowdkit_differ"]
