@@ -66,7 +66,7 @@ def scenes() -> Iterator[Scene]:
                 harm = harms[int(chance("which", key) * len(harms))]
             yield Scene(
                 f"picture-{number:02}-{place + 1}", f"prompt-{number:02}", prompt, style, scene, f"sketcher {1 + place % 2}", asked, harm,
-                hard=bool(harm) and chance("hard", key) < 0.35,
+                hard=bool(harm) and chance("hard", key) < 0.6,
             )  # fmt: skip
 
 

@@ -81,18 +81,27 @@ def pace(found: Standing) -> Figure:
     """Votes cast in each hour or day."""
     name = "hour" if found.span == HOUR else "day"
     data: list[Row] = [{"from_utc": _iso(p.at), "to_utc": _iso(p.at + found.span), "votes": p.votes} for p in found.points]
+    # A second end is not read as a date: both are given in milliseconds.
+    bars: list[Row] = [{"from": _ms(p.at), "to": _ms(p.at + found.span), "votes": p.votes} for p in found.points]
     x: Spec = {
-        "field": "from_utc", "type": "temporal", "title": "UTC",
-        "scale": {"type": "utc", "domain": [data[0]["from_utc"], data[-1]["to_utc"]], "nice": False},
+        "field": "from", "type": "temporal", "title": "UTC",
+        "scale": {"type": "utc", "nice": False},
         "axis": _AXIS | {"format": "%-d %b %H:%M" if found.span == HOUR else "%-d %b"},
     }  # fmt: skip
     spec: Spec = {
-        "data": {"values": data, "format": {"parse": {"to_utc": "date"}}},
-        "mark": {"type": "bar", "color": "var(--d1)", "cornerRadiusEnd": 1},
+        "data": {"values": bars},
+        "mark": {"type": "bar", "color": "var(--d1)"},
         "encoding": {
             "x": x,
-            "x2": {"field": "to_utc"},
-            "y": {"field": "votes", "type": "quantitative", "title": f"Votes each {name}", "axis": _COUNT, "scale": {"domainMin": 0}},
+            "x2": {"field": "to"},
+            "y": {
+                "field": "votes",
+                "type": "quantitative",
+                "title": f"Votes each {name}",
+                "axis": _COUNT,
+                "stack": None,
+                "scale": {"zero": True, "padding": 0},
+            },
         },
     }
     most = max(found.points, key=lambda p: p.votes)
@@ -118,6 +127,10 @@ def _band(now: datetime, left: int, low: datetime, high: datetime) -> list[Row]:
 
 def _iso(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
 
 
 def _day(at: datetime) -> str:

@@ -1,6 +1,7 @@
 """The progress page, its files, its API and its commands."""
 
 import json
+import re
 from collections.abc import Callable
 from io import StringIO
 
@@ -169,3 +170,10 @@ def test_the_commands_do_the_same(cast: make.Cast, question: Question) -> None:
     ):
         with pytest.raises(CommandError):
             call_command(*words)
+
+
+def test_the_pace_is_drawn_as_bars_that_can_be_seen(cast: make.Cast, question: Question, sign_in: SignIn) -> None:
+    svg = sign_in(cast.bob).get(f"{PAGE}figures/pace.svg").content.decode()
+    widths = [float(width) for width in re.findall(r'<path d="M[\d.]+,[\d.]+h([\d.]+)v[\d.]+[^>]*#0b6470', svg)]
+    assert widths
+    assert min(widths) > 10
