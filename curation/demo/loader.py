@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pghistory.core
 import pgtrigger
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation import disputes, presets, queue, wellbeing
-from annotation.models import Membership, Project, Question, Role, RulingReason, User
+from annotation.models import Membership, Project, Question, Role, RulingReason, Task, User
 from annotation.questions import create_question
 from annotation.tasks import create_tasks
 from curation import comparing, sampling, tasking
@@ -286,6 +287,7 @@ def _spread_over_time(project: Project) -> None:
         cursor.execute(_AGE_TASKS, [project.pk])
         cursor.execute(_AGE_TRUTHS, [project.pk])
         cursor.execute(_AGE_MADE, [HOURS + 3, project.pk])
+        cursor.execute(_AGE_EVENTS, [HOURS + 3, project.pk])
 
 
 _AGE_VOTES = """
@@ -313,6 +315,13 @@ _AGE_MADE = """
 UPDATE annotation_task AS task SET created_at = task.created_at - make_interval(hours => %s)
 FROM annotation_question AS question WHERE question.id = task.question_id AND question.project_id = %s
 """
+# Known answers were taken out of the queue when the tasks were made.
+_AGE_EVENTS = f"""
+UPDATE {pghistory.core.event_models(tracks_model=Task)[0]._meta.db_table} AS event
+SET pgh_created_at = event.pgh_created_at - make_interval(hours => %s)
+FROM annotation_task AS task JOIN annotation_question AS question ON question.id = task.question_id
+WHERE task.id = event.pgh_obj_id AND question.project_id = %s AND event.state = 'retired'
+"""  # noqa: S608 - our own words
 
 
 # ---------------------------------------------------------------- the machine

@@ -94,6 +94,7 @@ def pace(found: Standing) -> Figure:
         "encoding": {
             "x": x,
             "x2": {"field": "to"},
+            "y2": {"datum": 0},
             "y": {
                 "field": "votes",
                 "type": "quantitative",
