@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import render
 
 from annotation.errors import Invalid, Refused
+from curation.keeping import without_waiting
+from workers import tasks
 
 log = structlog.get_logger("assay.request")
 Respond = Callable[[HttpRequest], HttpResponseBase]
@@ -59,6 +61,20 @@ class Audit:
             return self.respond(request)
         with pghistory.context(user=request.user.pk, path=request.path):
             return self.respond(request)
+
+
+class Unhurried:
+    """No request waits for figures of very many votes: what it wanted is sent to the workers when its answer is made."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond = respond
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with without_waiting() as wanted:
+            response = self.respond(request)
+        for one in wanted:
+            tasks.send_wanted(one)
+        return response
 
 
 class Errors:

@@ -130,6 +130,7 @@ MIDDLEWARE = [
     "config.middleware.Private",
     "config.middleware.RequestLog",
     "config.middleware.Audit",
+    "config.middleware.Unhurried",
     "config.middleware.Errors",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",

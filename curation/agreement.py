@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation import sql
 from annotation.models import Choice, Question, Tag, TagUse, TaskState
 from curation.ballots import SETTLED
-from curation.keeping import KEEP, kept
+from curation.keeping import KEEP, About, Wanted, kept
 from curation.stats.agreement import Agreement, agreement, shares
 from curation.stats.intervals import Estimate
 
@@ -143,15 +143,8 @@ def of_question(question: Question) -> QuestionAgreement:
     it may be a little behind, as `at` says.
     """
     choices = list(question.choices.all())
-    states = _states(question)
-    stamp, keep = _stamp(question, choices, states)
-    found = kept(f"agreement:{question.pk}", stamp, lambda: _of_question(question, choices, states), keep=keep)
+    found = kept(Wanted("agreement", question.pk), lambda: about(question, choices), lambda: _of_question(question, choices))
     return replace(found.result, at=found.at)
-
-
-def stamp_of(question: Question, choices: Sequence[Choice]) -> tuple[str, int]:
-    """What changes whenever a vote is cast, voided or settles a task; and for how many seconds that can be relied on."""
-    return _stamp(question, choices, _states(question), with_open=True)
 
 
 def _states(question: Question) -> dict[str, dict[str, Any]]:
@@ -159,18 +152,22 @@ def _states(question: Question) -> dict[str, dict[str, Any]]:
     return {row["state"]: dict(row) for row in found}
 
 
-def _stamp(question: Question, choices: Sequence[Choice], states: dict[str, dict[str, Any]], *, with_open: bool = False) -> tuple[str, int]:
+def about(question: Question, choices: Sequence[Choice], *, with_open: bool = False) -> About:
+    """Its stamp changes whenever a task settles, comes or goes; `with_open` whenever a vote is cast or voided."""
+    states = _states(question)
     tags = list(question.tags.values_list("value", "label"))
-    about = [question.pk, question.policy, question.ordered, [(choice.pk, choice.label, choice.is_unsure) for choice in choices], tags]
+    settings = [question.pk, question.policy, question.ordered, [(choice.pk, choice.label, choice.is_unsure) for choice in choices], tags]
     counted = sorted(
         (state, row["count"], row["cast"] if with_open or state in SETTLED else 0, str(row["last"])) for state, row in states.items()
     )
     newest = max((row["last"] for row in states.values() if row["last"]), default=None)
     young = newest is not None and (timezone.now() - newest).total_seconds() < _YOUNG
-    return hashlib.sha256(repr([about, counted]).encode()).hexdigest(), _KEEP_YOUNG if young else KEEP
+    votes = sum(row["cast"] for row in states.values())
+    return About(hashlib.sha256(repr([settings, counted]).encode()).hexdigest(), votes, _KEEP_YOUNG if young else KEEP)
 
 
-def _of_question(question: Question, choices: Sequence[Choice], states: dict[str, dict[str, Any]]) -> QuestionAgreement:
+def _of_question(question: Question, choices: Sequence[Choice]) -> QuestionAgreement:
+    states = _states(question)
     splits = [Split(tuple(row["votes"]), row["tasks"]) for row in _patterns(question, _by_choice(choices))]
     return QuestionAgreement(
         figures=_figures(question, choices, splits),
@@ -242,32 +239,33 @@ def metadata_keys(question: Question) -> list[str]:
 
 def by_attribute(question: Question, key: str) -> Parts:
     """Agreement within each group of raters, and each group's labels."""
-    raters = {row["part"]: row["raters"] for row in sql.rows(_RATERS, key=key, project=question.project_id, question=question.pk)}
-    found = _parts(question, key, part="member.attributes ->> %(key)s", joins=_JOIN_MEMBER, raters=raters)
-    split = sql.the(_SPLIT, key=key, question=question.pk, settled=list(SETTLED))
-    return replace(found, **split)
+
+    def make() -> Parts:
+        raters = {row["part"]: row["raters"] for row in sql.rows(_RATERS, key=key, project=question.project_id, question=question.pk)}
+        found = _parts(question, key, part="member.attributes ->> %(key)s", joins=_JOIN_MEMBER, raters=raters)
+        return replace(found, **sql.the(_SPLIT, key=key, question=question.pk, settled=list(SETTLED)))
+
+    return kept(Wanted("groups", question.pk, key), lambda: about(question, list(question.choices.all())), make).result
 
 
 def by_metadata(question: Question, key: str) -> Parts:
     """Agreement on the items with each value of a metadata key."""
-    return _parts(question, key, part="item.metadata ->> %(key)s", joins=_JOIN_ITEM)
+
+    def make() -> Parts:
+        return _parts(question, key, part="item.metadata ->> %(key)s", joins=_JOIN_ITEM)
+
+    return kept(Wanted("slices", question.pk, key), lambda: about(question, list(question.choices.all())), make).result
 
 
 def _parts(question: Question, key: str, *, part: str, joins: str, raters: dict[str | None, int] | None = None) -> Parts:
     choices = list(question.choices.all())
-    stamp, keep = _stamp(question, choices, _states(question))
-    name = hashlib.sha256(repr([part, key]).encode()).hexdigest()
-
-    def make() -> Parts:
-        by_value: dict[str | None, list[Split]] = {}
-        for row in _patterns(question, _by_choice(choices), part=part, joins=joins, key=key):
-            by_value.setdefault(row["part"], []).append(Split(tuple(row["votes"]), row["tasks"]))
-        votes = {value: sum(sum(split.votes) * split.tasks for split in splits) for value, splits in by_value.items()}
-        ranked = sorted(by_value, key=lambda value: (value is None, -votes[value], str(value)))
-        found = tuple(_part(question, choices, value, by_value[value], raters) for value in ranked[:SLICES])
-        return Parts(key, found, max(0, len(ranked) - SLICES))
-
-    return kept(f"agreement:{question.pk}:{name}", stamp, make, keep=keep).result
+    by_value: dict[str | None, list[Split]] = {}
+    for row in _patterns(question, _by_choice(choices), part=part, joins=joins, key=key):
+        by_value.setdefault(row["part"], []).append(Split(tuple(row["votes"]), row["tasks"]))
+    votes = {value: sum(sum(split.votes) * split.tasks for split in splits) for value, splits in by_value.items()}
+    ranked = sorted(by_value, key=lambda value: (value is None, -votes[value], str(value)))
+    found = tuple(_part(question, choices, value, by_value[value], raters) for value in ranked[:SLICES])
+    return Parts(key, found, max(0, len(ranked) - SLICES))
 
 
 def _part(

@@ -4,7 +4,6 @@ Counted over the tasks that have all their votes, as on the page of agreement. T
 votes came up in each group, in one pass; the rest is arithmetic on a few rows, however many tasks there are.
 """
 
-import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +13,13 @@ from urllib.parse import quote
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Count, Max
 from psycopg.errors import QueryCanceled
 
 from annotation import sql
 from annotation.errors import Invalid
 from annotation.models import Choice, Policy, Question, Tag, TaskState
-from curation.keeping import kept
+from curation.agreement import about
+from curation.keeping import Wanted, kept
 from curation.stats.intervals import Estimate, resamples, wilson, with_interval
 
 FIRST_FIELD = "recipe"
@@ -99,11 +98,8 @@ def of_question(question: Question, by: str = "") -> Disagreement:
     if by and by not in fields:
         raise Invalid("No item of this question has that field.", fields={"by": f"One of: {', '.join(fields) or 'none'}."})
     choices = list(question.choices.all())
-    states = question.tasks.order_by().values_list("state").annotate(Count("pk"), Max("settled_at"))
-    stamp = repr(([(choice.pk, choice.label) for choice in choices], sorted(map(str, states))))
-    name = hashlib.sha256(by.encode()).hexdigest()
-    tagged = kept(f"disagreement-tags:{question.pk}", stamp, lambda: _tagged(question, choices)).result
-    return kept(f"disagreement:{question.pk}:{name}", stamp, lambda: _read(question, by, fields, choices, tagged)).result
+    asked = Wanted("disagreement", question.pk, by)
+    return kept(asked, lambda: about(question, choices), lambda: _read(question, by, fields, choices)).result
 
 
 def tasks(
@@ -147,7 +143,8 @@ def _tagged(question: Question, choices: list[Choice]) -> tuple[Group, ...]:
     return tuple(_groups(_counted(_BY_TAG, question, choices), question)) if question.tags.exists() else ()
 
 
-def _read(question: Question, by: str, fields: tuple[str, ...], choices: list[Choice], tagged: tuple[Group, ...]) -> Disagreement:
+def _read(question: Question, by: str, fields: tuple[str, ...], choices: list[Choice]) -> Disagreement:
+    tagged = kept(Wanted("disagreement_tags", question.pk), lambda: about(question, choices), lambda: _tagged(question, choices)).result
     of_field = _counted(_BY_FIELD, question, choices, by)
     everything = _patterns((votes, disputed, tasks) for _, votes, disputed, tasks in of_field)
     groups = _groups(of_field, question)

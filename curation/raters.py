@@ -16,7 +16,7 @@ from annotation.errors import Missing
 from annotation.models import AbstainReason, Abstention, Choice, Membership, Question, Role
 from curation import agreement, ballots
 from curation.ballots import Ballots
-from curation.keeping import kept
+from curation.keeping import Wanted, kept
 from curation.stats.dawid_skene import MOST_ITERATIONS, SMOOTHING, TOLERANCE, DawidSkene, dawid_skene
 from curation.stats.intervals import Estimate, Floats, Ints, wilson
 from curation.stats.raters import FEWEST_SHARED, Pairs, majority, medians, pairs, settled_by_others
@@ -139,8 +139,9 @@ class Person:
 def of_question(question: Question) -> Standing:
     """Made once from all votes and kept; where that takes long it may be a little behind, as `at` says."""
     choices = list(question.choices.all())
-    stamp, keep = agreement.stamp_of(question, choices)
-    found = kept(f"raters:{question.pk}", stamp, lambda: _standing(question, choices), keep=keep)
+    found = kept(
+        Wanted("raters", question.pk), lambda: agreement.about(question, choices, with_open=True), lambda: _standing(question, choices)
+    )
     return replace(found.result, at=found.at)
 
 

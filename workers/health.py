@@ -79,17 +79,21 @@ def chunks_waiting(project: Project) -> int:
     return Chunk.objects.filter(run__project=project, run__state__in=[RunState.QUEUED, RunState.RUNNING], state=ChunkState.WAITING).count()
 
 
+def listening(queue: str) -> bool:
+    """Whether a living worker takes this queue's work."""
+    living = Worker.objects.filter(seen_at__gte=timezone.now() - LOST_AFTER)
+    return any(queue in queues for queues in living.values_list("queues", flat=True))
+
+
 def queue_health(project: Project) -> list[str]:
     """A sentence for each queue that has this project's work and no living worker; empty when all is well."""
-    living = Worker.objects.filter(seen_at__gte=timezone.now() - LOST_AFTER)
-    listening = {queue for queues in living.values_list("queues", flat=True) for queue in queues}
     waiting = (
         ScoringRun.objects.filter(project=project, state__in=[RunState.QUEUED, RunState.RUNNING])
         .values("queue")
         .annotate(runs=Count("id"))
         .order_by("queue")
     )
-    return [_nobody(row["queue"], row["runs"]) for row in waiting if row["queue"] not in listening]
+    return [_nobody(row["queue"], row["runs"]) for row in waiting if not listening(row["queue"])]
 
 
 def _nobody(queue: str, count: int) -> str:

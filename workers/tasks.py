@@ -1,12 +1,14 @@
 """What workers do. Each task is thin: an id in, one service call."""
 
+from dataclasses import astuple
 from uuid import UUID
 
 import structlog
 from kombu.exceptions import OperationalError
 
-from curation import tasking
+from curation import figuring, tasking
 from curation.importing import service as importing
+from curation.keeping import Wanted
 from curation.models import ImportBatch, TaskBatch
 from scoring import runs, working
 from scoring.models import ScoringRun
@@ -75,3 +77,18 @@ def do_or_send(batch: TaskBatch) -> TaskBatch | None:
         else:
             return None
     return tasking.run(batch.pk)
+
+
+@app.task
+def make_figures(kind: str, question_id: int, by: str) -> None:
+    """Make figures that are too large for a request; the pages that wait for them find them."""
+    figuring.make(kind, question_id, by)
+
+
+def send_wanted(wanted: Wanted) -> None:
+    """Have a worker make figures. Without a broker they are made here."""
+    try:
+        make_figures.apply_async(astuple(wanted), retry=False)
+    except OperationalError as error:
+        log.warning("no broker", **vars(wanted), reason=str(error))
+        figuring.make(*astuple(wanted))

@@ -15,6 +15,7 @@ from curation.figures import agreement as figures
 from curation.stats.dawid_skene import MOST_ITERATIONS, SMOOTHING, SURE, TOLERANCE
 from curation.views.figures import download, drawn
 from curation.views.raters import page_number
+from curation.views.waiting import shows_when_ready
 
 PAGE = 100
 
@@ -30,6 +31,7 @@ def first(request: HttpRequest, project: str) -> HttpResponse:
 
 
 @require_GET
+@shows_when_ready("agreement")
 def of_question(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """Figures with intervals, how the votes split, other ways to settle them; by ?group= of raters and ?by= metadata."""
     member = access.researcher(request.user, project)
@@ -85,6 +87,7 @@ def _methods(standing: raters.Standing) -> dict[str, Any] | None:
 
 
 @require_GET
+@shows_when_ready("agreement")
 def differences(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """The tasks that two ways of settling label differently, ?between= them; texts only with ?contents=1."""
     member = access.researcher(request.user, project)

@@ -10,6 +10,7 @@ from annotation.errors import Invalid
 from curation import disagreement
 from curation.figures import disagreement as figures
 from curation.views.figures import download, drawn
+from curation.views.waiting import shows_when_ready
 
 
 class TasksForm(forms.Form):
@@ -23,6 +24,7 @@ class TasksForm(forms.Form):
 
 
 @require_GET
+@shows_when_ready("questions")
 def of_question(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """Shares disputed and how far votes differ, ?by= a field of metadata; by tag, and by pair of choices."""
     member = access.researcher(request.user, project)

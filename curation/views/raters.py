@@ -12,6 +12,7 @@ from curation import raters
 from curation.figures import raters as figures
 from curation.stats.raters import FEWEST_SHARED
 from curation.views.figures import download, drawn
+from curation.views.waiting import shows_when_ready
 
 PAGE = 50
 MOST_PAIRS = 30
@@ -29,6 +30,7 @@ _COLUMNS = [
 
 
 @require_GET
+@shows_when_ready("agreement")
 def listing(request: HttpRequest, project: str, question: str) -> HttpResponse:
     """Everyone who answered, sorted by ?sort=; how far each two agree; two figures."""
     member = access.researcher(request.user, project)
@@ -53,6 +55,7 @@ def listing(request: HttpRequest, project: str, question: str) -> HttpResponse:
 
 
 @require_GET
+@shows_when_ready("agreement")
 def one(request: HttpRequest, project: str, question: str, number: int) -> HttpResponse:
     """One rater: their figures, how they answer, and how far they agree with each of the others."""
     member = access.researcher(request.user, project)
