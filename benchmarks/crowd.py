@@ -62,7 +62,7 @@ LONGEST_MOVE = timedelta(hours=12)
 STEP = timedelta(minutes=4)  # of the day, between two phases in which people work on
 PRACTICE, CHECKS = 3, 45
 BAD_EACH = 10  # every tenth person answers at random
-HOURLY, DAILY, BREAK_AFTER, BREAK = 14, 70, 25, 8
+HOURLY, DAILY, BREAK_AFTER, BREAK = 14, 40, 25, 8
 FLOOR, SHARE = 0.6, 0.4
 HARMS = ("violence-and-gore", "hateful", "other")
 
@@ -200,7 +200,8 @@ class Person:
     answered: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
     last: tuple[int, int] | None = None  # (vote, item)
     counts: Counter[str] = field(default_factory=Counter)
-    times: list[float] = field(default_factory=list)
+    took: float = 0.0  # seconds of the last request that was answered
+    times: list[float] = field(default_factory=list)  # of each vote's
     reader: asyncio.StreamReader | None = None
     writer: asyncio.StreamWriter | None = None
 
@@ -215,6 +216,7 @@ class Person:
         )
         try:
             async with self.gate, asyncio.timeout(30):
+                began = time.perf_counter()
                 if self.reader is None or self.writer is None:
                     self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
                 self.writer.write(head.encode() + payload)
@@ -225,6 +227,7 @@ class Person:
                 answer = await self.reader.readuntil(b"\r\n\r\n")
                 fields = dict(line.lower().split(b": ", 1) for line in answer.split(b"\r\n")[1:] if b": " in line)
                 content = await self.reader.readexactly(int(fields.get(b"content-length", 0)))
+                self.took = time.perf_counter() - began
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             if self.writer is not None:
                 self.writer.close()
@@ -306,9 +309,8 @@ class Person:
             self.counts["lost_responses"] += 1
             with contextlib.suppress(Unreachable):
                 await self.send("POST", f"{self.path}vote/", body, lose=True)
-        began = time.perf_counter()
         status, content = await self.surely("POST", f"{self.path}vote/", body)
-        self.times.append(time.perf_counter() - began)
+        self.times.append(self.took)
         found = self.take((status, content))
         if status == 200:
             self.acknowledged.setdefault(work["token"], set()).add(found["vote"])
