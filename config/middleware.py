@@ -70,10 +70,10 @@ class Unhurried:
         self.respond = respond
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        with without_waiting() as wanted:
+        with without_waiting() as asked:
             response = self.respond(request)
-        for one in wanted:
-            tasks.send_wanted(one)
+        for wanted in asked.wanted:
+            tasks.send_wanted(wanted)
         return response
 
 

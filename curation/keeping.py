@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -24,7 +24,7 @@ SLOW = 0.5  # seconds; from here on a result may be older than what it is about
 SHARE = 0.05  # of the time, at most, goes into the same result
 MOST_AT_ONCE = 200_000  # votes; what is made of more takes a request too long
 _STALE = 7 * 86400  # seconds for which the result before is shown while the next is being worked out
-_ASK_AGAIN = 60  # seconds after which a worker is told once more
+_TELL_AGAIN = 60  # seconds after which a worker is told once more
 
 T = TypeVar("T")
 
@@ -40,6 +40,11 @@ class Wanted:
     @property
     def key(self) -> str:
         return "kept:" + hashlib.sha256(repr(astuple(self)).encode()).hexdigest()
+
+    @property
+    def told(self) -> str:
+        """The key of a mark that a worker was told of it."""
+        return f"{self.key}:told"
 
 
 @dataclass(frozen=True)
@@ -84,18 +89,32 @@ class BeingWorkedOut(Refused):
         super().__init__("These figures rest on very many votes and are being worked out. Ask again in a few seconds.")
 
 
-_wanted: ContextVar[list[Wanted] | None] = ContextVar("wanted", default=None)
+@dataclass
+class Asked:
+    """What was asked for without waiting: a worker must be told of all that is `wanted`; `behind`: something older was given."""
+
+    wanted: list[Wanted] = field(default_factory=list)
+    behind: bool = False
+
+
+_asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
 
 
 @contextmanager
-def without_waiting() -> Iterator[list[Wanted]]:
-    """Inside, nothing large is made: the list tells what a worker must be told to make."""
-    wanted: list[Wanted] = []
-    token = _wanted.set(wanted)
+def without_waiting() -> Iterator[Asked]:
+    """Inside, nothing large is made."""
+    asked = Asked()
+    token = _asked.set(asked)
     try:
-        yield wanted
+        yield asked
     finally:
-        _wanted.reset(token)
+        _asked.reset(token)
+
+
+def behind() -> bool:
+    """Whether newer figures than those that were given are being worked out."""
+    asked = _asked.get()
+    return asked is not None and asked.behind
 
 
 def kept(wanted: Wanted, about: Callable[[], About], make: Callable[[], T]) -> Kept[T]:
@@ -106,23 +125,23 @@ def kept(wanted: Wanted, about: Callable[[], About], make: Callable[[], T]) -> K
     found: Kept[T] | None = cache.get(wanted.key)
     if found is not None and found.is_young:
         return found
-    asked = _wanted.get()
-    if asked is not None and cache.get(_asked(wanted)):
-        return _meanwhile(found)
+    asked = _asked.get()
+    if asked is not None and cache.get(wanted.told):
+        return _meanwhile(found, asked)
     now = about()
     if found is not None and found.holds(now.stamp):
         return found
     if asked is not None and now.votes > MOST_AT_ONCE:
-        if cache.add(_asked(wanted), True, _ASK_AGAIN):
-            asked.append(wanted)
-        return _meanwhile(found)
+        if cache.add(wanted.told, True, _TELL_AGAIN):
+            asked.wanted.append(wanted)
+        return _meanwhile(found, asked)
     large = now.votes > MOST_AT_ONCE
     began = time.perf_counter()
     with _many_rows() if large else nullcontext():
         result = make()
     made = Kept(result, now.stamp, timezone.now(), time.perf_counter() - began, now.keep)
     cache.set(wanted.key, made, _STALE if large else max(now.keep, int(made.took / SHARE)))
-    cache.delete(_asked(wanted))
+    cache.delete(wanted.told)
     return made
 
 
@@ -134,11 +153,8 @@ def _many_rows() -> Iterator[None]:
         yield
 
 
-def _asked(wanted: Wanted) -> str:
-    return f"{wanted.key}:asked"
-
-
-def _meanwhile(found: Kept[T] | None) -> Kept[T]:
+def _meanwhile(found: Kept[T] | None, asked: Asked) -> Kept[T]:
     if found is None:
         raise BeingWorkedOut
+    asked.behind = True
     return found

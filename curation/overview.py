@@ -33,6 +33,7 @@ from annotation.models import (
     TaskState,
 )
 from curation import agreement
+from curation.keeping import BeingWorkedOut
 from curation.models import ImportBatch, ImportState
 from curation.stats.intervals import Estimate, wilson
 from scoring.models import RunState, ScoringRun
@@ -206,10 +207,18 @@ def agreements(project: Project) -> list[Agreed]:
 
     def count() -> list[Agreed]:
         asked = project.questions.filter(Exists(Task.objects.filter(question=OuterRef("pk")))).order_by("id")
-        found = [(question, agreement.of_question(question).figures) for question in asked]
-        return [Agreed(question.slug, question.title, figures.unanimous, figures.alpha) for question, figures in found]
+        return [_agreed(question) for question in asked]
 
     return _kept(project, "agreement", count)
+
+
+def _agreed(question: Question) -> Agreed:
+    try:
+        figures = agreement.of_question(question).figures
+    except BeingWorkedOut:
+        later = Estimate.undefined("It is being worked out.")
+        return Agreed(question.slug, question.title, later, later)
+    return Agreed(question.slug, question.title, figures.unanimous, figures.alpha)
 
 
 def _kept(project: Project, name: str, count: Callable[[], T]) -> T:

@@ -3,9 +3,11 @@
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from curation import keeping
 from curation.stats.intervals import Estimate
 
 register = template.Library()
@@ -17,6 +19,12 @@ def figure(drawn: dict[str, Any], address: str, query: str = "") -> dict[str, An
     kinds = [("svg", "SVG"), ("png", "PNG"), ("pdf", "PDF"), ("csv", "Data")]
     named = address.replace("NAME", drawn["figure"].name)
     return {"drawn": drawn, "files": [(named.replace("KIND", kind) + query, label) for kind, label in kinds]}
+
+
+@register.inclusion_tag("curation/_behind.html", takes_context=True)
+def behind(context: Context) -> dict[str, Any]:
+    """{% behind %}: says so when the page shows older figures while newer ones are being worked out."""
+    return {"behind": keeping.behind(), "address": context["request"].get_full_path()}
 
 
 @register.simple_tag
