@@ -1,7 +1,8 @@
 """The audit trail of a project: who changed which of its objects, when, by which address. Kept by triggers (django-pghistory).
 
 Settings (people, questions, scorers, runs, imports, samples ...) are few and read together by time. Tasks, votes,
-rulings, labels and answers to checks are many, and each is read by itself in the order in which it was written.
+rulings, labels and answers to checks are many, and each is read by itself in the order in which it was written. What is a
+record itself, with who and when, is read from its own rows (`_RECORDS`): no event is kept of it a second time.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import pghistory.core
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import JSONField, Model, Q, QuerySet, TextField
+from django.db.models import Count, JSONField, Min, Model, Q, QuerySet, TextField
 from django.utils.dateparse import parse_datetime
 
 from annotation.errors import Invalid
@@ -20,8 +21,12 @@ from annotation.models import (
     Assignment,
     Check,
     Choice,
+    Consent,
+    ContentWarning,
+    Flag,
     GroundTruth,
     Guideline,
+    Item,
     KnownAnswer,
     Membership,
     Pause,
@@ -29,7 +34,9 @@ from annotation.models import (
     Question,
     Tag,
     Task,
+    TaskState,
     User,
+    VoidedVote,
     Vote,
 )
 
@@ -40,6 +47,8 @@ MANY: dict[str, type[Model]] = {"tasks": Task, "votes": Vote, "rulings": Adjudic
 SOME: dict[str, tuple[type[Model], ...]] = {
     "people": (Membership, Assignment, Pause),
     "questions": (Question, Choice, Tag, Guideline, KnownAnswer),
+    "flags": (Item,),
+    "care": (),
 }
 KINDS = (SETTINGS, *SOME, *MANY)
 VERBS = {"insert": "made", "update": "changed", "revised": "revised", "delete": "removed"}
@@ -89,11 +98,12 @@ def trail(project: Project, kind: str = SETTINGS, before: str = "", *, who: Memb
     mark, by_time = _read_mark(before), kind not in MANY
     found = [event for table in _tables(kind) for event in _newest(table, project, mark, who, by_time=by_time)]
     if by_time:
+        found += [record for source in _RECORDS if kind in (SETTINGS, source.part) for record in source.newest(project, mark, who)]
         found.sort(key=_place, reverse=True)
     page = found[:PAGE]
-    words = _Words(project, page)
+    words = _Words(project, [event for event in page if not isinstance(event, Record)])
     older = _write_mark(page[-1]) if len(found) > PAGE else ""
-    return Trail([_entry(event, words) for event in page], older)
+    return Trail([event.entry() if isinstance(event, Record) else _entry(event, words) for event in page], older)
 
 
 # ---------------------------------------------------------------- which events
@@ -102,7 +112,7 @@ def _tables(kind: str) -> list[Any]:
     tables: list[Any] = list(pghistory.core.event_models())
     if kind == SETTINGS:
         return [table for table in tables if table.pgh_tracked_model not in MANY.values()]
-    wanted = SOME.get(kind) or (MANY[kind],)
+    wanted = SOME[kind] if kind in SOME else (MANY[kind],)
     return [table for table in tables if table.pgh_tracked_model in wanted]
 
 
@@ -140,6 +150,8 @@ def _of_project(table: Any, project: Project) -> QuerySet[Any]:
 
 
 def _place(event: Any) -> tuple[datetime, str, int]:
+    if isinstance(event, Record):
+        return event.at, event.label, event.number
     return event.pgh_created_at, event._meta.label, event.pgh_id
 
 
@@ -169,6 +181,118 @@ def _read_mark(before: str) -> tuple[datetime, str, int] | None:
     raise Invalid("This is no place in the audit trail. Begin again at its first page.")
 
 
+# ---------------------------------------------------------------- what is a record itself
+@dataclass(frozen=True)
+class Record:
+    """Something done that its own row tells; `label` and `number` are its place among what was done at the same moment."""
+
+    at: datetime
+    label: str
+    number: int
+    who: str
+    verb: str
+    what: str
+    sentence: str
+
+    def entry(self) -> Entry:
+        return Entry(self.at, self.who, "", self.verb, self.what, [], self.sentence)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that tell of themselves: in which part, the field with the time, the field with the person, and how a row is told."""
+
+    part: str
+    label: str
+    at: str
+    by: str
+    rows: Callable[[Project], QuerySet[Any]]
+    told: Callable[[Any], str]
+    verb: str = "made"
+
+    def newest(self, project: Project, mark: tuple[datetime, str, int] | None, who: Membership | None) -> list[Record]:
+        """One more than a page of them, from the mark on, newest first."""
+        found = self.rows(project).filter(**{f"{self.at}__isnull": False})
+        if who is not None:
+            by_user = self.by == "author"
+            found = found.filter(**{self.by: who.user_id if by_user else who.pk})
+        if mark is not None:
+            at, label, number = mark
+            same = Q(**{self.at: at}) & (Q(pk__lt=number) if self.label == label else Q() if self.label < label else Q(pk=None))
+            found = found.filter(Q(**{f"{self.at}__lt": at}) | same)
+        return [self._record(project, row) for row in found.order_by(f"-{self.at}", "-pk")[: PAGE + 1]]
+
+    def _record(self, project: Project, row: Any) -> Record:
+        person = getattr(row, self.by)
+        user = person.user if isinstance(person, Membership) else person
+        name = project.name_of(user) if user is not None else str(person or "")
+        return Record(getattr(row, self.at), self.label, row.pk, name, self.verb, str(row._meta.verbose_name), self.told(row))
+
+
+def _flags(project: Project) -> QuerySet[Any]:
+    found = Flag.objects.filter(task__question__project=project)
+    return found.select_related("task__question", "member__user", "handled_by__user")
+
+
+def _consents(project: Project) -> QuerySet[Any]:
+    return Consent.objects.filter(member__project=project).select_related("member__user", "warning")
+
+
+def _voids(project: Project) -> QuerySet[Any]:
+    """One row for each time that votes were struck out: the first of them stands for all, with how many they are."""
+    together = (
+        VoidedVote.objects.filter(question__project=project)
+        .values("voided_at", "voided_by", "member", "why")
+        .annotate(first=Min("pk"))
+        .values("first")
+    )
+    return VoidedVote.objects.filter(pk__in=together).select_related("member", "voided_by__user", "question")
+
+
+def _of_void(first: VoidedVote) -> str:
+    together = VoidedVote.objects.filter(
+        voided_at=first.voided_at, voided_by_id=first.voided_by_id, member_id=first.member_id, why=first.why
+    )
+    counts = list(together.values_list("question__title").annotate(Count("pk")).order_by("question__title"))
+    votes, questions = sum(count for _, count in counts), " and ".join(title for title, _ in counts)
+    return f"struck out {votes:,} vote{'' if votes == 1 else 's'} of {first.member.pseudonym} on {questions}: {first.why}"
+
+
+def _on_task(flag: Flag) -> str:
+    return f"task {flag.task_id} of {flag.task.question}"
+
+
+_RECORDS = (
+    Source(
+        "questions", "record.guideline", "created_at", "author",
+        lambda project: Guideline.objects.filter(question__project=project).select_related("question", "author"),
+        lambda row: f"wrote version {row.version} of the guideline of {row.question}",
+    ),
+    Source(
+        "care", "record.warning", "created_at", "author",
+        lambda project: ContentWarning.objects.filter(project=project).select_related("author"),
+        lambda row: f"wrote version {row.version} of the content warning",
+    ),
+    Source(
+        "care", "record.consent", "given_at", "member", _consents,
+        lambda row: f"agreed to version {row.warning.version} of the content warning",
+    ),
+    Source(
+        "care", "record.consent_end", "ended_at", "member", _consents,
+        lambda row: f"no longer agrees to version {row.warning.version} of the content warning, or agreed to a newer one", "changed",
+    ),
+    Source(
+        "flags", "record.flag", "created_at", "member", _flags,
+        lambda row: f"flagged {_on_task(row)}: {row.get_reason_display().lower()}",
+    ),
+    Source(
+        "flags", "record.flag_handled", "handled_at", "handled_by", _flags,
+        lambda row: f"handled the flag on {_on_task(row)}: {row.get_reason_display().lower()}", "changed",
+    ),
+    Source("people", "record.void", "voided_at", "voided_by", _voids, _of_void, "removed"),
+)  # fmt: skip
+
+
 # ---------------------------------------------------------------- what they say
 def _user(event: Any) -> int | None:
     user = event.pgh_context.metadata.get("user") if event.pgh_context else None
@@ -196,6 +320,8 @@ class _Words:
         self.users = User.objects.in_bulk([user for event in events if (user := _user(event)) is not None])
         self.members = Membership.objects.in_bulk([event.member_id for event in events if hasattr(event, "member_id")])
         self.questions = dict(project.questions.values_list("pk", "title"))
+        tasks = [event.pgh_obj_id if event.pgh_tracked_model is Task else getattr(event, "task_id", None) for event in events]
+        self.tasks = dict(Task.objects.filter(pk__in=[task for task in tasks if task]).values_list("pk", "question_id"))
 
     def who(self, event: Any) -> str:
         if event.pgh_tracked_model is Pause and event.pgh_label == "insert":
@@ -231,9 +357,54 @@ class _Words:
             Assignment: lambda: f"gave {question} to {member}" if made else f"took {question} from {member}",
             Pause: lambda: f"paused {member} on {question}: {_right(event)}" if made else f"let {member} go on with {question}",
             KnownAnswer: lambda: _of_known(event, changes, question, made=made),
-            Guideline: lambda: f"wrote version {event.version} of the guideline of {question}" if made else "",
+            Item: lambda: f"{'quarantined' if event.quarantined else 'lifted the quarantine of'} item {event.pgh_obj_id}",
+            Task: lambda: _of_task(event, self.task(event.pgh_obj_id)),
+            GroundTruth: lambda: self._of_truth(event),
+            Adjudication: lambda: self._of_ruling(event),
+            Vote: lambda: _of_vote(event, changes, self.task(event.task_id), str(member)),
         }
-        return own[event.pgh_tracked_model]() if event.pgh_tracked_model in own else ""
+        if event.pgh_tracked_model in own:
+            return own[event.pgh_tracked_model]()
+        told = getattr(event.pgh_obj, "told", None) if event.pgh_tracked_model not in MANY.values() else None
+        return f"{told(event)}" if told else ""
+
+    def task(self, task: int) -> str:
+        """`task 12 of Toxicity`."""
+        of = self.questions.get(self.tasks.get(task, 0))
+        return f"task {task}{f' of {of}' if of else ''}"
+
+    def _of_truth(self, event: Any) -> str:
+        if event.pgh_label == "update" and event.superseded_at is not None:
+            return f"ended the ground truth of {self.task(event.task_id)}, {event.choice}"
+        return ""
+
+    def _of_ruling(self, event: Any) -> str:
+        if event.pgh_label != "update":
+            return ""
+        if event.choice_id is None:
+            return f"changed the blind ruling on {self.task(event.task_id)}"
+        return f"ruled on {self.task(event.task_id)}: {event.choice}"
+
+
+def _of_task(event: Any, task: str) -> str:
+    """What happened, by the event before it: a first one comes after round 1, open."""
+    before = type(event).objects.filter(pgh_obj_id=event.pgh_obj_id, pgh_id__lt=event.pgh_id).order_by("-pgh_id").first()
+    if event.round > (before.round if before else 1):
+        return f"re-opened {task} in round {event.round}"
+    if event.state == TaskState.RETIRED:
+        return f"retired {task}"
+    if event.state == TaskState.OPEN:
+        return f"opened {task} again in the same round"
+    if event.state == TaskState.ADJUDICATED:
+        return f"settled {task} by a ruling"
+    return f"left {task} {event.state}, with {event.vote_count} of {event.votes_required} votes"
+
+
+def _of_vote(event: Any, changes: Sequence[Change], task: str, member: str) -> str:
+    if event.pgh_label == "delete":
+        return f"struck out the vote of {member} on {task}"
+    told = "; ".join(_in_words(change) for change in changes)
+    return f"changed the vote on {task}{f': {told}' if told else ''}"
 
 
 def _right(pause: Any) -> str:

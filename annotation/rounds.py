@@ -94,7 +94,7 @@ def reopen_affected(question: Question, group: str, *, version: int) -> int:
         raise Conflict("There is a newer version of the guideline. Look at the numbers again.", code="new_version")
     if latest.version == 1:
         return 0
-    _say_who()
+    _check_at_once()
     found = sql.the(_AFFECTED_IDS[group], **_latest(question, latest))["tasks"] or []
     # Read again under the locks: what was ruled on or settled meanwhile is no longer of the group.
     sql.the(_LOCK_TASKS, question=question.pk, tasks=found)
@@ -137,7 +137,7 @@ def void_vote(vote_id: int, *, by: Membership, why: str) -> Voided:
 
 
 def _void(member: int, question: int | None, vote: int | None, by: Membership, why: str) -> Voided:
-    _say_who()
+    _check_at_once()
     arguments = {"member": member, "question": question, "vote": vote}
     sql.rows(_LOCK_PROGRESS, member=member, question=question)  # they cast and change nothing meanwhile
     tasks = sql.the(_LOCK_VOTED, **arguments)["tasks"] or []
@@ -176,21 +176,19 @@ def lift_quarantine(item: Item, *, by: Membership, why: str) -> bool:
 
 
 # ---------------------------------------------------------------- locks and checks
-def _say_who() -> None:
-    """Tell the triggers that keep events who asks, for this transaction.
+def _check_at_once() -> None:
+    """Foreign keys are checked with each statement of this transaction.
 
-    pghistory does so before a statement of Django's that is no SELECT, and the statements here pass Django by. Where nobody
-    asks, each of its triggers fails inside once, and PostgreSQL then goes through all foreign keys that wait to be checked:
-    those of a statement are checked with it, so that none wait.
+    Where nobody asks (a command), each of pghistory's triggers fails inside once, and PostgreSQL then goes through all that
+    wait to be checked: so none wait.
     """
     with connection.cursor() as cursor:
-        cursor.execute("VALUES (true)")
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 def _lock(question: Question, task_ids: Iterable[int]) -> list[int]:
     """These tasks of the question, locked in the order of their ids. Raises Missing naming the first that are not there."""
-    _say_who()
+    _check_at_once()
     tasks = sorted(set(task_ids))
     locked = sql.the(_LOCK_TASKS, question=question.pk, tasks=tasks)["tasks"] or []
     if len(locked) < len(tasks):
@@ -298,7 +296,7 @@ _VOID = f"""
             (task_id, question_id, member_id, vote_number, round, choice_id, tags, comment, guideline_id, token, elapsed_ms,
              created_at, revised_at, voided_by_id, why, voided_at)
         SELECT task_id, question_id, member_id, id, round, choice_id, tags, comment, guideline_id, token, elapsed_ms,
-               created_at, revised_at, %(by)s, %(why)s, clock_timestamp()
+               created_at, revised_at, %(by)s, %(why)s, statement_timestamp()
         FROM gone
     ), hit AS MATERIALIZED (
         SELECT task.id, task.state, row_number() OVER (ORDER BY task.rank, task.id) AS place,
@@ -369,7 +367,8 @@ _LIFT = f"""
 """  # noqa: S608 - our own words
 _HANDLE_ILLEGAL = """
     UPDATE annotation_flag SET
-        handled_by_id = coalesce(handled_by_id, %(by)s), handled_at = coalesce(handled_at, clock_timestamp()), handled_note = %(why)s
+        handled_by_id = coalesce(handled_by_id, %(by)s), handled_at = coalesce(handled_at, clock_timestamp()), handled_note = CASE
+            WHEN handled_at IS NULL THEN %(why)s ELSE left(handled_note || ' Quarantine lifted: ' || %(why)s, 500) END
     WHERE reason = 'illegal' AND task_id IN (
         SELECT task.id FROM annotation_task AS task JOIN annotation_item AS item ON item.id = task.item_id
         WHERE item.id = ANY(%(items)s::bigint[]) AND item.project_id = %(project)s
