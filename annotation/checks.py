@@ -16,7 +16,6 @@ from annotation.errors import Conflict
 from annotation.models import AbstainReason
 
 ANSWERS_BEFORE_PAUSE = 20
-CHANGEABLE = "10 minutes"  # about as long as a task with other votes to come stays open
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,13 @@ KNOWN = """
 """
 _HOLD_AGAIN = f"""
     WITH held AS (
-        UPDATE annotation_check AS mine SET leased_at = clock_timestamp(), expires_at = now() + question.lease_minutes * interval '1 minute'
+        UPDATE annotation_check AS mine SET
+            practice = %(practice)s, leased_at = clock_timestamp(), expires_at = now() + question.lease_minutes * interval '1 minute'
         FROM annotation_question AS question
         WHERE question.id = mine.question_id AND mine.id = (
             SELECT again.id {KNOWN} JOIN annotation_check AS again ON again.known_id = known.id
             WHERE again.member_id = %(member)s AND again.question_id = %(question)s AND again.answered_at IS NULL
-              AND again.expires_at <= now() AND again.practice = %(practice)s AND known.active AND NOT item.quarantined
+              AND again.expires_at <= now() AND known.practice = %(practice)s AND known.active AND NOT item.quarantined
               AND (%(sensitive)s OR NOT task.sensitive)
             ORDER BY again.leased_at LIMIT 1
         )
@@ -168,28 +168,28 @@ _LOCK = """
     WHERE mine.token = %(token)s AND mine.member_id = %(member)s FOR UPDATE OF progress, sitting, mine
 """
 # Read after the locks are held, so that nothing here is from before another's commit.
-READ = f"""
+READ = """
     SELECT mine.id, mine.number, mine.member_id, mine.question_id, mine.practice, mine.answered_at, mine.correct, mine.abstained,
            mine.tags, mine.comment, said.value AS said, item.quarantined, known.why, known.tags AS known_tags,
-           choice.value AS known_choice, choice.label AS known_label,
-           mine.answered_at > clock_timestamp() - interval '{CHANGEABLE}' AND NOT mine.practice AND NOT item.quarantined AS changeable
+           choice.value AS known_choice, choice.label AS known_label
     FROM annotation_check AS mine
     JOIN annotation_knownanswer AS known ON known.id = mine.known_id
     JOIN annotation_choice AS choice ON choice.id = known.choice_id
     JOIN annotation_task AS task ON task.id = known.task_id
     JOIN annotation_item AS item ON item.id = task.item_id
     LEFT JOIN annotation_choice AS said ON said.id = mine.choice_id
-"""  # noqa: S608 - our own words
+"""
 _READ = f"{READ} WHERE mine.token = %(token)s AND mine.member_id = %(member)s"
 _ANSWER = """
     WITH mine AS (
         UPDATE annotation_check SET choice_id = %(choice)s, tags = %(tags)s, comment = %(comment)s, elapsed_ms = %(elapsed)s,
             correct = %(correct)s, answered_at = clock_timestamp(), number = nextval('annotation_vote_id_seq')
-        WHERE id = %(check)s RETURNING member_id, question_id, number
+        WHERE id = %(check)s RETURNING member_id, question_id, number, practice
     ), counted AS (
         UPDATE annotation_progress AS progress SET checks = progress.checks + 1,
             votes_on_day = CASE WHEN day = current_date THEN votes_on_day ELSE 0 END + 1, day = current_date
-        FROM mine WHERE progress.member_id = mine.member_id AND progress.question_id = mine.question_id
+        FROM mine
+        WHERE progress.member_id = mine.member_id AND progress.question_id = mine.question_id AND NOT mine.practice
     )
     SELECT number FROM mine
 """

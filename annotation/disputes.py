@@ -91,6 +91,7 @@ def rule_blind(member: Membership, token: uuid.UUID, *, choice: str, tags: Seque
     """
     repeat = _lock_repeat(member, token, choice)
     if repeat is not None:
+        _check_still_shown(repeat)
         check_answer(repeat, choice, tags)
         sql.rows(_REPEAT_BLIND, repeat=repeat["id"], choice=repeat["choice_id"], tags=sorted(set(tags)))
         return _dispute(member, token)
@@ -118,6 +119,8 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
     """
     if reason not in RulingReason.values:
         raise Invalid("Say why the votes differed.", fields={"reason": f"One of: {', '.join(RulingReason.values)}."})
+    if reason == RulingReason.GUIDELINE_GAP and not note.strip():
+        raise Invalid("Say what the guideline leaves open: its next version is written from these notes.", fields={"note": "A few words."})
     if len(note) > 2000:
         raise Invalid("A note has at most 2,000 characters.", fields={"note": f"{len(note):,} characters."})
     repeat = _lock_repeat(member, token, choice)
@@ -144,12 +147,15 @@ def rule(member: Membership, token: uuid.UUID, *, choice: str, tags: Sequence[st
 
 @transaction.atomic
 def give_back(member: Membership, token: uuid.UUID) -> None:
-    """Return a dispute to the queue. A blind ruling already made stays on record. Unknown or used tokens change nothing."""
+    """Return a dispute to the queue; for this member it comes behind the others. A blind ruling already made stays on record.
+
+    Unknown or used tokens change nothing.
+    """
     if _lock_repeat(member, token, "") is not None:
         sql.rows(_GIVE_BACK_REPEAT, token=token, member=member.pk)
     sql.rows(LOCK_HELD, token=token, member=member.pk, kind="ruling")
     sql.rows(
-        "DELETE FROM annotation_lease WHERE token = %(token)s AND member_id = %(member)s AND kind = 'ruling' RETURNING id",
+        "UPDATE annotation_lease SET lapsed = true WHERE token = %(token)s AND member_id = %(member)s AND kind = 'ruling' RETURNING id",
         token=token, member=member.pk,
     )  # fmt: skip
 
@@ -199,13 +205,15 @@ def _lease_dispute(member: Membership, question: Question, gate: Gate) -> DictRo
     """
     arguments = {"member": member.pk, "question": question.pk, "sensitive": gate.room is None or gate.room > 0}
     if random.random() < gate.repeat_share:  # noqa: S311 - nobody gains by guessing a coin
+        sql.rows(_DROP_SEALED_REPEAT, member=member.pk, question=question.pk)
         again = sql.one(_HOLD_REPEAT, token=uuid.uuid4(), fresh=FRESH_IN_MIND, **arguments)
         if again is not None:
             return again
-    while True:
-        found = sql.one(_LEASE_DISPUTE, token=uuid.uuid4(), **arguments)
-        if found is None or found["token"] is not None:
-            return found
+    for left_before in (False, True):  # what they gave back comes when nothing else waits
+        while found := sql.one(_LEASE_DISPUTE, token=uuid.uuid4(), left_before=left_before, **arguments):
+            if found["token"] is not None:
+                return found
+    return None
 
 
 def _hold_dispute(member: Membership, token: uuid.UUID, choice: str) -> DictRow:
@@ -229,14 +237,18 @@ def _lock_repeat(member: Membership, token: uuid.UUID, choice: str) -> DictRow |
     _require_adjudicator(member)
     if not sql.rows(_LOCK_REPEAT, token=token, member=member.pk):
         return None
-    repeat = sql.the(_READ_REPEAT, token=token, choice=choice)
+    return sql.the(_READ_REPEAT, token=token, choice=choice)
+
+
+def _check_still_shown(repeat: Mapping[str, Any]) -> None:
+    """Raises what a ruling on a dispute would raise that was taken out of sight meanwhile."""
     if repeat["quarantined"]:
         raise Conflict("This dispute was settled while you held it.", code="settled")
-    return repeat
 
 
 def _rule_again(repeat: Mapping[str, Any], choice: str, tags: Sequence[str], reason: str, note: str) -> None:
     """Record a repeated ruling. The ground truth stays as it is, and so does a first repetition."""
+    _check_still_shown(repeat)
     check_answer(repeat, choice, tags)
     if repeat["blind_ruling"] and repeat["blind_at"] is None:
         raise Conflict("Rule blind first; then the votes open.", code="blind_first")
@@ -286,6 +298,8 @@ _LEASE_DISPUTE = """
           AND EXISTS (SELECT FROM annotation_guideline AS guideline WHERE guideline.question_id = %(question)s)
           AND NOT EXISTS (SELECT FROM annotation_lease AS lease
                           WHERE lease.task_id = task.id AND lease.kind = 'ruling' AND NOT lease.lapsed)
+          AND (%(left_before)s OR NOT EXISTS (SELECT FROM annotation_lease AS mine
+                                              WHERE mine.task_id = task.id AND mine.member_id = %(member)s AND mine.kind = 'ruling'))
           AND NOT EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
           AND NOT EXISTS (SELECT FROM annotation_voidedvote AS vote WHERE vote.task_id = task.id AND vote.member_id = %(member)s)
         ORDER BY task.settled_at, task.id LIMIT 1 FOR UPDATE OF task SKIP LOCKED
@@ -425,6 +439,14 @@ _HOLD_REPEAT = """
         SELECT %(member)s, given.task_id, clock_timestamp() FROM given WHERE given.sensitive
     )
     SELECT token FROM given
+"""
+# One that was begun and whose item was quarantined since can never be ended, and would stand in the way of the next.
+_DROP_SEALED_REPEAT = """
+    DELETE FROM annotation_repeat AS begun
+    USING annotation_adjudication AS ruling, annotation_task AS task, annotation_item AS item
+    WHERE begun.member_id = %(member)s AND begun.question_id = %(question)s AND begun.ruled_at IS NULL
+      AND ruling.id = begun.adjudication_id AND task.id = ruling.task_id AND item.id = task.item_id AND item.quarantined
+    RETURNING begun.id
 """
 _LOCK_REPEAT = """
     SELECT again.id FROM annotation_repeat AS again

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from annotation import checks, sql
+from annotation.errors import Conflict
 from annotation.models import Membership, Question, Role
 
 HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
@@ -76,6 +77,14 @@ def stop_of(member: Membership, question: Question, *, ruling: bool = False) -> 
     return gate.stop or limit_reached(gate, state["user_id"])
 
 
+def refuse_while(member_id: int, question_id: int, *codes: str) -> None:
+    """Raises the Stop that holds for this member on this question as Conflict, when it is one of these."""
+    state = _read(member_id, question_id)
+    stop = _gate(state, _sitting(state), ruling=False).stop
+    if stop is not None and stop.code in codes:
+        raise Conflict(stop.message, code=stop.code)
+
+
 def care_of(member: Membership) -> Care:
     """How much of what is hard to look at the person saw lately, and when their break is. Changes nothing."""
     state = _read(member.pk, None)
@@ -135,21 +144,32 @@ def _care(state: Mapping[str, Any], sitting: tuple[datetime, datetime | None]) -
 
 
 def _stop(state: Mapping[str, Any], break_until: datetime | None, ruling: bool) -> Stop | None:
-    if not state["consented"] and state["role"] != Role.RESEARCHER:
-        return Stop("consent", "Read what you may see in this project, and decide whether you want to take part.")
-    if not ruling and state["paused"]:
-        return Stop(
-            "paused",
-            "You are paused on this question: too few of your answers to tasks whose answer is known were right. "
-            "A researcher has been told, and can let you go on. Reading the guideline again is a good use of the time.",
-        )
-    if not ruling and not state["assigned"]:
-        return Stop("unassigned", "This question is given to other people at the moment.")
-    if not ruling and not state["active"]:
-        return Stop("inactive", "This question is not on offer at the moment.")
-    if break_until is not None:
-        return Stop("break", "Time for a break. Nothing is held for you meanwhile, and nothing is lost.", break_until)
-    return None
+    """The first reason that holds. A pause and an assignment are about labelling; rulings go on."""
+    reasons = (
+        (
+            not state["belongs"] or state["role"] not in (RULING if ruling else VOTING),
+            Stop("inactive", "You have no part in this work any more."),
+        ),
+        (
+            not state["consented"] and state["role"] != Role.RESEARCHER,
+            Stop("consent", "Read what you may see in this project, and decide whether you want to take part."),
+        ),
+        (
+            state["paused"] and not ruling,
+            Stop(
+                "paused",
+                "You are paused on this question: too few of your answers to tasks whose answer is known were right. "
+                "A researcher has been told, and can let you go on. Reading the guideline again is a good use of the time.",
+            ),
+        ),
+        (not state["assigned"] and not ruling, Stop("unassigned", "This question is given to other people at the moment.")),
+        (not state["active"] and not ruling, Stop("inactive", "This question is not on offer at the moment.")),
+        (
+            break_until is not None,
+            Stop("break", "Time for a break. Nothing is held for you meanwhile, and nothing is lost.", break_until),
+        ),
+    )
+    return next((stop for holds, stop in reasons if holds), None)
 
 
 # ---------------------------------------------------------------- SQL
@@ -159,8 +179,8 @@ _EXPOSED = """
     WHERE exposure.member_id IN (SELECT own.id FROM annotation_membership AS own WHERE own.user_id = {user})
 """
 _STATE = f"""
-    SELECT now() AS now, member.user_id, member.role, project.hourly_limit, project.daily_limit, project.break_after_minutes,
-           project.break_minutes, project.benign_share, question.active, question.check_share, question.repeat_share,
+    SELECT now() AS now, member.user_id, member.role, member.active AS belongs,
+           project.hourly_limit, project.daily_limit, project.break_after_minutes, project.break_minutes, project.benign_share, question.active, question.check_share, question.repeat_share,
            sitting.since, sitting.last, sitting.break_until, coalesce(seen.hour, 0) AS hour, coalesce(seen.day, 0) AS day,
            (SELECT id FROM annotation_guideline WHERE question_id = question.id ORDER BY version DESC LIMIT 1) AS guideline_id,
            warning.id IS NULL OR EXISTS (

@@ -186,6 +186,7 @@ class Media(models.Model):
     sealed_at = models.DateTimeField(null=True)
 
 
+@pghistory.track(pghistory.UpdateEvent(condition=pghistory.AnyChange("quarantined")), fields=["quarantined"])
 class Item(models.Model):
     """The thing judged. `origin` is the item it was derived from: a text's seed, an image's prompt."""
 
@@ -436,7 +437,7 @@ class Progress(models.Model):
     benign_until = models.DateTimeField(null=True)
     rescanned_at = models.DateTimeField(null=True)
     votes = models.PositiveIntegerField(default=0)
-    checks = models.PositiveIntegerField(db_default=0, help_text="Answers to checks and practice.")
+    checks = models.PositiveIntegerField(db_default=0, help_text="Answers to checks.")
     day = models.DateField(null=True)
     votes_on_day = models.PositiveIntegerField(default=0)
 
@@ -762,7 +763,8 @@ class Exposure(models.Model):
     """A sensitive item was handed to a member: a task, a check or a dispute."""
 
     member = models.ForeignKey(Membership, models.PROTECT, related_name="exposures", db_index=False)
-    task = models.ForeignKey(Task, models.PROTECT, db_index=False)
+    # Without a constraint: it would lock the task of a check, out of the order of locks (annotation.queue). Tasks are never deleted.
+    task = models.ForeignKey(Task, models.PROTECT, db_index=False, db_constraint=False)
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -135,12 +135,16 @@ def _check_sums(data: bytes) -> None:
 
 
 def _frames(image: Image.Image) -> str:
+    """Whether there is more than the first frame. How many there are is not asked: a file can be made to take hours over it."""
+    more = "The first of several frames."
     try:
-        count = int(getattr(image, "n_frames", 1))
-        image.seek(0)
+        image.seek(1)
+    except EOFError:
+        more = ""
     except Exception:  # noqa: BLE001 - whatever stands behind the first frame is not needed
-        count = 2
-    return f"The first of {count:,} frames." if count > 1 else ""
+        return more
+    image.seek(0)
+    return more
 
 
 def _upright(opened: Image.Image) -> tuple[Image.Image, str]:

@@ -35,7 +35,7 @@ from psycopg.rows import DictRow
 from annotation import checks, sql
 from annotation.checks import Feedback
 from annotation.errors import Conflict, Forbidden, Invalid, Missing
-from annotation.gate import VOTING, Care, Gate, pass_gate
+from annotation.gate import VOTING, Care, Gate, pass_gate, refuse_while
 from annotation.models import AbstainReason, FlagReason, Guideline, Membership, Policy, Question, Source, TagUse, TaskState
 from annotation.resolution import Agreed, Ballot, resolve
 
@@ -44,7 +44,9 @@ REVISABLE_AFTER_SETTLING = timedelta(seconds=60)
 AHEAD = 2  # the task on screen and the one after it
 # Transactions here last milliseconds. A stamp younger than this may belong to one that is not visible yet.
 SETTLING_IN = timedelta(seconds=2)
-RESCAN_EVERY = timedelta(seconds=30)
+# A task that somebody else had locked at the moment is passed over. So now and then the queue is looked through from its
+# beginning: soon when nothing else is found, and after a while in any case.
+RESCAN_EVERY, RESCAN_ANYWAY = timedelta(seconds=30), timedelta(minutes=10)
 
 
 # ---------------------------------------------------------------- what callers get
@@ -246,6 +248,13 @@ def _abstain_from_check(member: Membership, token: uuid.UUID, reason: str) -> in
     return question
 
 
+def lock_person(member: Membership) -> None:
+    """Hold up whatever the member asks of the queue meanwhile: all their Progress rows, and their Sitting, which is made if need be."""
+    sql.rows(_LOCK_ALL_PROGRESS, member=member.pk, question=None)
+    sql.rows(_SIT_DOWN, member=member.pk)
+    sql.rows(_LOCK_SITTING, user=member.user_id)
+
+
 @transaction.atomic
 def release(member: Membership, question: Question | None = None) -> int:
     """Give back every task the member holds (of one question, or all); returns how many. Disputes they hold too."""
@@ -298,7 +307,7 @@ def flag(member: Membership, task_id: int, reason: str, note: str = "") -> None:
 def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence[str] = (), comment: str = "") -> None:
     """Change one's own vote while its task is open, or the vote that settled it within 60 seconds, unless an adjudicator has it.
 
-    The earlier version is kept. Raises Missing, Conflict (closed) and Invalid.
+    The earlier version is kept. Raises Missing, Conflict (closed, consent, paused) and Invalid.
     """
     if len(comment) > 2000:
         raise Invalid("A comment has at most 2,000 characters.", fields={"comment": f"{len(comment):,} characters."})
@@ -308,6 +317,7 @@ def revise_vote(member: Membership, vote_id: int, *, choice: str, tags: Sequence
     if found is None:
         _revise_check(member, vote_id, choice=choice, tags=tags, comment=comment)
         return
+    refuse_while(member.pk, found["question_id"], "consent", "paused")
     lock_progress(member.pk, found["question_id"])
     sql.rows("SELECT id FROM annotation_task WHERE id = %(task)s FOR UPDATE", task=found["task_id"])
     vote = sql.one(_REVISABLE, vote=vote_id, member=member.pk, choice=choice, window=REVISABLE_AFTER_SETTLING)
@@ -330,9 +340,10 @@ def _revise_check(member: Membership, number: int, *, choice: str, tags: Sequenc
     found = sql.one(_OWN_CHECK, number=number, member=member.pk)
     if found is None:
         raise Missing("You have no such vote.")
+    refuse_while(member.pk, found["question_id"], "consent", "paused")
     lock_progress(member.pk, found["question_id"])
     check = sql.the(_OWN_CHECK, number=number, member=member.pk)
-    if not check["changeable"]:
+    if not sql.the(_CHECK_OPEN, check=check["id"], window=REVISABLE_AFTER_SETTLING)["changeable"]:
         raise Conflict("This answer is closed: the task is settled, or someone is ruling on it.", code="closed")
     asked = sql.the(_READ_CHOICE, question=check["question_id"], choice=choice)
     check_answer(asked, choice, tags)
@@ -344,17 +355,18 @@ def last_answers(member: Membership, question: Question | None = None, limit: in
     """The member's own votes and abstentions, newest first."""
     rows = sql.rows(
         _LAST_ANSWERS, member=member.pk, question=question and question.pk, limit=limit,
-        window=REVISABLE_AFTER_SETTLING, check_window=checks.CHANGEABLE,
+        window=REVISABLE_AFTER_SETTLING,
     )  # fmt: skip
     reasons = {reason.value: str(reason.label) for reason in AbstainReason}
     return [Answer(**{**row, "label": row["label"] if row["kind"] == "vote" else reasons[row["label"]]}) for row in rows]
 
 
 def own_vote(member: Membership, vote_id: int) -> OwnVote:
-    """One's own vote with its item. Raises Missing for anyone else's."""
+    """One's own vote with its item. Raises Missing for anyone else's, Conflict (consent, break, paused) while nothing is shown."""
     row = sql.one(_OWN_VOTE, vote=vote_id, member=member.pk)
     if row is None:
         raise Missing("You have no such vote.")
+    refuse_while(member.pk, row.pop("question_id"), "consent", "break", "paused")
     return OwnVote(**row)
 
 
@@ -380,7 +392,7 @@ def settled_share(question: Question) -> float | None:
     if share is None:
         row = sql.the(
             """
-            SELECT count(*) AS tasks, count(*) FILTER (WHERE state IN ('agreed', 'disputed', 'adjudicated')) AS settled
+            SELECT count(*) AS tasks, count(*) FILTER (WHERE state IN ('agreed', 'adjudicated')) AS settled
             FROM annotation_task WHERE question_id = %(question)s AND state <> 'retired'
             """,
             question=question.pk,
@@ -399,7 +411,7 @@ def _top_up(member_id: int, question_id: int, progress: DictRow, *, voted: int =
     seen = 0
     while gate.stop is None and len(work) < AHEAD:
         open_to_sensitive = gate.room is None or seen < gate.room
-        exposed = _hand_out_check(member_id, question_id, gate, open_to_sensitive)
+        exposed = _hand_out_check(member_id, question_id, gate, marks, open_to_sensitive)
         if exposed is not None:
             work = _held(member_id, question_id)
         elif gate.practice:
@@ -419,16 +431,22 @@ def _top_up(member_id: int, question_id: int, progress: DictRow, *, voted: int =
     return Hand(work, gate.care.with_more(seen))
 
 
-def _hand_out_check(member_id: int, question_id: int, gate: Gate, open_to_sensitive: bool) -> bool | None:
+def _hand_out_check(member_id: int, question_id: int, gate: Gate, marks: "Marks", open_to_sensitive: bool) -> bool | None:
     """A known answer where practice comes first, or where the coin says so; whether it is sensitive, None when there is none.
 
     A check goes out only while live work is left: at the end of the queue it would be known for what it is.
     """
     as_check = random.random() < gate.check_share  # noqa: S311 - nobody gains by guessing a coin
-    kinds = [False, True] if open_to_sensitive else [False]
-    if gate.practice or (as_check and sql.the(_LIVE_LEFT, member=member_id, question=question_id, kinds=kinds)["left"]):
+    if gate.practice or (as_check and _live_left(member_id, question_id, marks, open_to_sensitive)):
         return checks.hand_out(member_id, question_id, practice=gate.practice, sensitive=open_to_sensitive)
     return None
+
+
+def _live_left(member_id: int, question_id: int, marks: "Marks", open_to_sensitive: bool) -> bool:
+    kinds = [False, True] if open_to_sensitive else [False]
+    return any(
+        sql.the(_LIVE_LEFT, member=member_id, question=question_id, sensitive=kind, seen=marks[kind] or _LONG_AGO)["left"] for kind in kinds
+    )
 
 
 def _give_up(member_id: int, question_id: int) -> None:
@@ -458,22 +476,22 @@ def _held(member_id: int, question_id: int) -> list[Work]:
             for row in sql.rows(_HELD, member=member_id, question=question_id)]  # fmt: skip
 
 
-def _rescan_due(progress: Mapping[str, Any]) -> bool:
+def _rescan_due(progress: Mapping[str, Any], every: timedelta) -> bool:
     last = progress["rescanned_at"]
-    return last is None or progress["now"] - last > RESCAN_EVERY
+    return last is None or progress["now"] - last > every
 
 
 def _lease_next(
     member_id: int, question_id: int, progress: DictRow, marks: Marks, kinds: Sequence[bool]
 ) -> tuple[DictRow | None, datetime | None]:
     """Lease the next task for this member and move their marks; and when the queue was looked through from its beginning, if so."""
-    marked = any(marks.values())
-    found = _lease_one(member_id, question_id, marks, kinds)
-    if found["token"] is not None:
-        return found, None
-    if not marked or not _rescan_due(progress):
-        return None, None
-    # Nothing from the marks on. Once in a while look from the beginning, in case anything was ever passed over.
+    if not _rescan_due(progress, RESCAN_ANYWAY):
+        marked = any(marks.values())
+        found = _lease_one(member_id, question_id, marks, kinds)
+        if found["token"] is not None:
+            return found, None
+        if not marked or not _rescan_due(progress, RESCAN_EVERY):
+            return None, None
     progress["rescanned_at"] = progress["now"]
     marks.update(dict.fromkeys(marks))
     found = _lease_one(member_id, question_id, marks, kinds)
@@ -702,7 +720,11 @@ _FREE_FOR_MEMBER = """
                     WHERE known.task_id = task.id AND given.member_id = %(member)s)
 """
 _LIVE_LEFT = f"""
-    SELECT EXISTS (SELECT FROM annotation_task AS task WHERE {_FREE_FOR_MEMBER} AND task.sensitive = ANY(%(kinds)s)) AS left
+    SELECT EXISTS (
+        SELECT FROM annotation_task AS task WHERE {_FREE_FOR_MEMBER} AND task.sensitive = %(sensitive)s AND task.queued_at IS NULL
+    ) OR EXISTS (
+        SELECT FROM annotation_task AS task WHERE {_FREE_FOR_MEMBER} AND task.sensitive = %(sensitive)s AND task.queued_at >= %(seen)s
+    ) AS left
 """  # noqa: S608 - our own words
 
 
@@ -808,6 +830,7 @@ _SIT_DOWN = """
     SELECT user_id, now(), now() FROM annotation_membership WHERE id = %(member)s AND user_id IS NOT NULL
     ON CONFLICT (user_id) DO NOTHING RETURNING user_id
 """
+_LOCK_SITTING = "SELECT user_id FROM annotation_sitting WHERE user_id = %(user)s FOR UPDATE"
 # A member's Progress with its person's Sitting: both are locked, in this order.
 _PERSON = """
     annotation_progress AS progress
@@ -963,6 +986,22 @@ _CHANGEABLE = """
            AND NOT EXISTS (SELECT FROM annotation_adjudication AS ruling WHERE ruling.task_id = task.id AND ruling.round = task.round)
     )
 """
+# An answer to a check may be changed as long as the member's last vote before it may: to them the two are of one kind.
+_CHECK_CHANGEABLE = f"""
+    NOT given.practice AND NOT item.quarantined AND coalesce((
+        SELECT {_CHANGEABLE} FROM annotation_vote AS vote JOIN annotation_task AS task ON task.id = vote.task_id
+        WHERE vote.member_id = given.member_id AND vote.question_id = given.question_id AND vote.created_at <= given.answered_at
+        ORDER BY vote.created_at DESC LIMIT 1
+    ), given.answered_at > clock_timestamp() - interval '10 minutes')
+"""  # noqa: S608 - our own words
+_CHECK_OPEN = f"""
+    SELECT {_CHECK_CHANGEABLE} AS changeable
+    FROM annotation_check AS given
+    JOIN annotation_knownanswer AS known ON known.id = given.known_id
+    JOIN annotation_task AS asked ON asked.id = known.task_id
+    JOIN annotation_item AS item ON item.id = asked.item_id
+    WHERE given.id = %(check)s
+"""  # noqa: S608 - our own words
 _REVISABLE = f"""
     SELECT {_CHANGEABLE} AS changeable, task.id AS task_id, task.state, choice.id AS choice_id, choice.tag_use,
            ARRAY(SELECT value::text FROM annotation_tag WHERE question_id = task.question_id ORDER BY position) AS allowed_tags
@@ -991,15 +1030,17 @@ _LAST_ANSWERS = f"""
             WHERE member_id = mine.member_id AND question_id = mine.question_id
             ORDER BY created_at DESC LIMIT %(limit)s
         ) UNION ALL (
-            SELECT CASE WHEN own.choice_id IS NULL THEN 'abstention' ELSE 'vote' END, own.number, known.task_id,
-                   coalesce(choice.value, ''), coalesce(choice.label, own.abstained), own.tags, own.comment, own.answered_at,
-                   own.choice_id IS NOT NULL AND own.answered_at > clock_timestamp() - %(check_window)s::interval
-            FROM annotation_check AS own
-            JOIN annotation_knownanswer AS known ON known.id = own.known_id
-            LEFT JOIN annotation_choice AS choice ON choice.id = own.choice_id
-            WHERE own.member_id = mine.member_id AND own.question_id = mine.question_id AND own.answered_at IS NOT NULL
-              AND NOT own.practice
-            ORDER BY own.answered_at DESC LIMIT %(limit)s
+            SELECT CASE WHEN given.choice_id IS NULL THEN 'abstention' ELSE 'vote' END, given.number, known.task_id,
+                   coalesce(choice.value, ''), coalesce(choice.label, given.abstained), given.tags, given.comment, given.answered_at,
+                   given.choice_id IS NOT NULL AND {_CHECK_CHANGEABLE}
+            FROM annotation_check AS given
+            JOIN annotation_knownanswer AS known ON known.id = given.known_id
+            JOIN annotation_task AS asked ON asked.id = known.task_id
+            JOIN annotation_item AS item ON item.id = asked.item_id
+            LEFT JOIN annotation_choice AS choice ON choice.id = given.choice_id
+            WHERE given.member_id = mine.member_id AND given.question_id = mine.question_id AND given.answered_at IS NOT NULL
+              AND NOT given.practice
+            ORDER BY given.answered_at DESC LIMIT %(limit)s
         )
     ) AS answer ON true
     JOIN annotation_task AS task ON task.id = answer.task_id
@@ -1021,11 +1062,11 @@ _OWN_ITEM_JOINS = """
     LEFT JOIN annotation_media AS media ON media.hash = item.media_hash
 """
 _OWN_VOTE = f"""
-    SELECT own.id AS vote_id, task.id AS task_id, {_OWN_ITEM}
+    SELECT own.id AS vote_id, task.id AS task_id, own.question_id, {_OWN_ITEM}
     FROM annotation_vote AS own JOIN annotation_task AS task ON task.id = own.task_id {_OWN_ITEM_JOINS}
     WHERE own.id = %(vote)s AND own.member_id = %(member)s
     UNION ALL
-    SELECT own.number, task.id, {_OWN_ITEM}
+    SELECT own.number, task.id, own.question_id, {_OWN_ITEM}
     FROM annotation_check AS own JOIN annotation_knownanswer AS known ON known.id = own.known_id
     JOIN annotation_task AS task ON task.id = known.task_id {_OWN_ITEM_JOINS}
     WHERE own.number = %(vote)s AND own.member_id = %(member)s AND NOT own.practice

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 
+from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
@@ -83,7 +84,7 @@ def give_consent(member: Membership, version: int) -> Consent:
 @transaction.atomic
 def withdraw_consent(member: Membership) -> int:
     """End the member's consent and give back what they hold; returns how many tasks. Their answers stay."""
-    Membership.objects.select_for_update(no_key=True).get(pk=member.pk)
+    queue.lock_person(member)  # a request for work that is under way is over, or comes after
     Consent.objects.filter(member=member, ended_at=None).update(ended_at=timezone.now())
     return queue.release(member)
 
@@ -236,7 +237,16 @@ class Mix:
 
 
 def totals(project: Project) -> Totals:
-    """Totals of a project over the last DAYS_TOLD days, today included; never of one person."""
+    """Totals of a project over the last DAYS_TOLD days, today included; never of one person. Up to a minute old."""
+    key = f"care-totals:{project.pk}:{project.hourly_limit}:{project.daily_limit}"
+    kept: Totals | None = cache.get(key)
+    if kept is None:
+        kept = _totals(project)
+        cache.set(key, kept, 60)
+    return kept
+
+
+def _totals(project: Project) -> Totals:
     today = timezone.now().astimezone(UTC).date()
     first = today - timedelta(days=DAYS_TOLD - 1)
     counts = {

@@ -6,7 +6,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation import disputes, gate, queue
+from annotation import disputes, gate, people, queue
+from annotation.errors import Conflict
 from annotation.models import (
     Assignment,
     Consent,
@@ -95,6 +96,26 @@ def test_adjudicators_consent_too_and_a_researcher_need_not(cast: Cast, harm: Qu
     dispute = disputes.next_dispute(cast.bob, harm)
     assert dispute
     assert dispute.task_id == task.pk
+
+
+def test_an_own_answer_is_not_opened_again_without_consent_nor_in_a_break(cast: Cast, harm: Question) -> None:
+    make.make_tasks(harm, 3)
+    receipt = queue.cast_vote(cast.alice, queue.next_work(cast.alice, harm)[0].token, choice="yes")
+    assert queue.own_vote(cast.alice, receipt.vote_id).choice == "yes"
+    ContentWarning.objects.create(project=cast.project, version=1, body="Some of it is unpleasant.")
+    for refused in (
+        lambda: queue.own_vote(cast.alice, receipt.vote_id),
+        lambda: queue.revise_vote(cast.alice, receipt.vote_id, choice="no"),
+    ):
+        with pytest.raises(Conflict) as error:
+            refused()
+        assert error.value.code == "consent"
+    ContentWarning.objects.all().delete()
+    Sitting.objects.update(break_until=timezone.now() + timedelta(minutes=5))
+    with pytest.raises(Conflict) as error:
+        queue.own_vote(cast.alice, receipt.vote_id)
+    assert error.value.code == "break"
+    queue.revise_vote(cast.alice, receipt.vote_id, choice="no")  # it was open when the break began
 
 
 # ---------------------------------------------------------------- limits
@@ -274,3 +295,11 @@ def test_a_question_given_to_some_is_worked_on_by_them_only(cast: Cast, harm: Qu
 def test_where_nothing_waits_there_is_no_reason_to_give(cast: Cast, harm: Question) -> None:
     assert queue.next_work(cast.alice, harm) == []
     assert gate.stop_of(cast.alice, harm) is None
+
+
+def test_a_request_that_began_before_somebody_left_is_given_nothing_after(cast: Cast, harm: Question) -> None:
+    make.make_tasks(harm, 3)
+    as_it_was = Membership.objects.get(pk=cast.alice.pk)
+    people.deactivate(cast.project, cast.alice.number)
+    assert queue.next_work(as_it_was, harm) == []
+    assert code(as_it_was, harm) == "inactive"

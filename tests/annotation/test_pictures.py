@@ -128,7 +128,7 @@ def test_of_an_animation_the_first_frame_is_kept_and_that_is_noted(form: str) ->
     frames = [Image.new("RGB", (20, 20), colour) for colour in (RED, GREEN, BLUE)]
     picture = clean(written(frames[0], form, save_all=True, append_images=frames[1:]))
     assert close(seen(picture).getpixel((10, 10)), RED)
-    assert picture.note == "The first of 3 frames."
+    assert picture.note == "The first of several frames."
 
 
 def test_sixteen_bits_are_scaled_and_never_clipped() -> None:
@@ -305,3 +305,30 @@ def test_whatever_the_bytes_it_is_a_picture_or_a_reason(seed: int) -> None:
     except BadPicture:
         return
     assert max(seen(picture).size) <= pictures.LARGEST_SIDE
+
+
+def test_a_file_of_very_many_directories_costs_no_more_than_its_first() -> None:
+    """Counting the frames of a TIFF reads every directory, over and over: some megabytes would take a worker for hours."""
+    first = bytearray(written(Image.new("RGB", (8, 8), RED), "TIFF"))
+    count = 20_000
+    start = len(first) + len(first) % 2
+    first += bytes(start - len(first))
+    directory = int.from_bytes(first[4:8], "little")
+    entries = int.from_bytes(first[directory : directory + 2], "little")
+    first[directory + 2 + 12 * entries : directory + 6 + 12 * entries] = start.to_bytes(4, "little")
+    for number in range(count):
+        following = start + 18 * (number + 1) if number < count - 1 else 0
+        first += (1).to_bytes(2, "little") + (256).to_bytes(2, "little") + (3).to_bytes(2, "little") + (1).to_bytes(4, "little")
+        first += (8).to_bytes(4, "little") + following.to_bytes(4, "little")
+    image = Image.open(io.BytesIO(bytes(first)))
+    read = 0
+    seek = image._seek  # type: ignore[attr-defined]
+
+    def counted(frame: int) -> None:
+        nonlocal read
+        read += 1
+        seek(frame)
+
+    image._seek = counted  # type: ignore[attr-defined]
+    assert pictures._frames(image) == "The first of several frames."
+    assert read <= 2

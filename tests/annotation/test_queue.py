@@ -496,9 +496,10 @@ def test_a_dispute_given_back_waits_for_the_next(cast: Cast, toxicity: Question,
     held = disputes.next_dispute(cast.charlie, toxicity)
     disputes.rule_blind(cast.charlie, held.token, choice="no")
     disputes.give_back(cast.charlie, held.token)
-    assert not Lease.objects.exists()
+    assert not Lease.objects.filter(lapsed=False).exists()
     assert dispute.adjudications.get().choice is None
-    with pytest.raises(Missing):
+    assert disputes.next_dispute(cast.bob, toxicity).task_id == dispute.pk
+    with pytest.raises(Conflict):
         disputes.rule(cast.charlie, held.token, choice="no", reason="other")
 
 

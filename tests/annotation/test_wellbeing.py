@@ -4,6 +4,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.cache import cache
 from django.utils import timezone
 
 from annotation import presets, queue, wellbeing
@@ -242,6 +243,7 @@ def test_a_handful_of_distressed_answers_is_not_counted_out(cast: Cast, toxicity
     tasks = list(toxicity.tasks.order_by("id"))
     bob = sign_in(cast.bob)
     assert wellbeing.totals(cast.project).distressed == 0
+    cache.clear()  # a minute later
     for number, task in enumerate(tasks[:5]):
         Abstention.objects.create(
             task=task, question=toxicity, member=cast.alice, round=1, reason="distressing", token=uuid.UUID(int=number)
@@ -249,6 +251,7 @@ def test_a_handful_of_distressed_answers_is_not_counted_out(cast: Cast, toxicity
         if number == 0:
             assert wellbeing.totals(cast.project).distressed is None
             assert "fewer than 5" in bob.get("/p/study/care/").content.decode()
+    cache.clear()
     assert wellbeing.totals(cast.project).distressed == 5
 
 
