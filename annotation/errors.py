@@ -39,6 +39,13 @@ class Missing(Refused):
     code = "missing"
 
 
+class Busy(Refused):
+    """Possible in a moment: others are at the same rows. Sending it again is safe."""
+
+    status = 503
+    code = "busy"
+
+
 class Conflict(Refused):
     """Possible once, not as things stand now."""
 

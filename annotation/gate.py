@@ -180,7 +180,8 @@ _EXPOSED = """
 """
 _STATE = f"""
     SELECT now() AS now, member.user_id, member.role, member.active AS belongs,
-           project.hourly_limit, project.daily_limit, project.break_after_minutes, project.break_minutes, project.benign_share, question.active, question.check_share, question.repeat_share,
+           project.hourly_limit, project.daily_limit, project.break_after_minutes, project.break_minutes,
+           project.benign_share, question.active, question.check_share, question.repeat_share,
            sitting.since, sitting.last, sitting.break_until, coalesce(seen.hour, 0) AS hour, coalesce(seen.day, 0) AS day,
            (SELECT id FROM annotation_guideline WHERE question_id = question.id ORDER BY version DESC LIMIT 1) AS guideline_id,
            warning.id IS NULL OR EXISTS (

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import DataError
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
@@ -13,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from annotation.errors import Refused
+from config.refusals import refusal
 
 LARGEST_ID = 2**63 - 1  # what a bigint key holds
 
@@ -46,8 +46,7 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
     """Any refusal as problem JSON: {type, title, status, detail, code, fields?}; None for what is a fault of ours."""
     if isinstance(error, SuspiciousOperation):
         error = Refused("The request is too large, or is none that a browser would send.", code="bad_request")
-    elif isinstance(error, DataError):
-        error = Refused("A value is outside what can be stored.", code="bad_request")
+    error = refusal(error) or error
     response = exception_handler(_Refusal(error) if isinstance(error, Refused) else error, context)
     if response is None:
         return None

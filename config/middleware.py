@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import pghistory
 import structlog
-from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 
-from annotation.errors import Invalid, Refused
+from config.refusals import refusal
 from curation.keeping import without_waiting
 from workers import tasks
 
@@ -87,10 +86,9 @@ class Errors:
         return self.respond(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, DataError):  # a NUL in a text, a number beyond bigint: nobody meant them
-            error = Invalid("A value is outside what can be stored.", code="bad_request")
-        if not isinstance(error, Refused):
+        refused = refusal(error)
+        if refused is None:
             return None
         if request.headers.get("Accept", "").startswith("application/json"):
-            return JsonResponse({"code": error.code, "message": error.message, "fields": error.fields}, status=error.status)
-        return render(request, "refused.html", {"error": error}, status=error.status)
+            return JsonResponse({"code": refused.code, "message": refused.message, "fields": refused.fields}, status=refused.status)
+        return render(request, "refused.html", {"error": refused}, status=refused.status)

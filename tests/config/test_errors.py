@@ -2,6 +2,7 @@
 
 from unittest.mock import patch
 
+import psycopg
 import pytest
 from django.core.cache import cache
 from django.db import OperationalError
@@ -9,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from redis import ConnectionError as RedisGone
 
+from config.refusals import refusal
 from tests.cast import Cast
 
 
@@ -51,3 +53,13 @@ def test_health_says_which_server_does_not_answer(db: None) -> None:
     assert answer.json() == {"database": "ok", "redis": "no answer"}
     with patch("config.views.connection.cursor", side_effect=OperationalError("gone")):
         assert Client().get("/healthz").json()["database"] == "no answer"
+
+
+def test_two_changes_that_meet_end_as_a_refusal_that_may_be_sent_again() -> None:
+    wrapped = OperationalError("deadlock detected")
+    wrapped.__cause__ = psycopg.errors.DeadlockDetected()
+    for error in (psycopg.errors.DeadlockDetected(), wrapped):
+        refused = refusal(error)
+        assert refused is not None
+        assert (refused.status, refused.code) == (503, "busy")
+    assert refusal(OperationalError("the server is gone")) is None
