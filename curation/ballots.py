@@ -1,6 +1,6 @@
 """All votes of a question as arrays, read in one pass: what the figures about single raters are made from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ COPY (
       AND task.vote_count = task.votes_required
 ) TO STDOUT (FORMAT binary)
 """
+_SPARSE = 20  # places an id, beyond which sorting takes less memory
 _HEADER, _TRAILER = 19, 2  # bytes before the first row of a binary COPY and after the last
 
 
@@ -57,19 +58,44 @@ def read(question: Question, choices: list[int]) -> Ballots:
     """The votes as they stand. `choices`: ids, in the order of their numbers."""
     given = {"question": question.pk, "settled": list(SETTLED), "apart": [Source.ADJUDICATED, Source.IMPORTED]}
     votes = _copied(_VOTES, given, [("task", ">i8"), ("member", ">i8"), ("choice", ">i8"), ("elapsed", ">i4"), ("full", ">i4")])
-    members, rater = np.unique(votes["member"], return_inverse=True)
+    members, rater = _distinct(votes["member"])
     choice = _numbered(votes["choice"], choices)
     full = votes["full"] == 1
-    tasks, task = np.unique(votes["task"][full], return_inverse=True)
+    tasks, task = _distinct(votes["task"][full])
     truths = _copied(_TRUTHS, given, [("task", ">i8"), ("choice", ">i8"), ("apart", ">i4")])
     truth, apart = np.full(tasks.size, -1, dtype=np.int64), np.zeros(tasks.size, dtype=np.int64)
     known = np.isin(truths["task"], tasks)  # a task that came settled in a file has a truth and no vote
     places = np.searchsorted(tasks, truths["task"][known])
     truth[places], apart[places] = _numbered(truths["choice"][known], choices), truths["apart"][known]
     return Ballots(
-        tasks.astype(np.int64), members.astype(np.int64), task, rater[full], choice[full], truth, apart,
+        tasks, members, task, rater[full], choice[full], truth, apart,
         all_raters=rater, all_choices=choice, all_times=votes["elapsed"].astype(np.float64) / 1000,
     )  # fmt: skip
+
+
+def of_named(given: Ballots, nameless: "np.ndarray[Any, np.dtype[np.bool_]]") -> Ballots:
+    """The same without the tasks on which somebody voted of whom nothing is known; `nameless`: (r,)."""
+    kept = np.ones(given.tasks.size, dtype=bool)
+    kept[given.task[nameless[given.rater]]] = False
+    votes = kept[given.task]
+    return replace(
+        given, tasks=given.tasks[kept], task=(np.cumsum(kept) - 1)[given.task[votes]], rater=given.rater[votes],
+        choice=given.choice[votes], truth=given.truth[kept], apart=given.apart[kept],
+    )  # fmt: skip
+
+
+def _distinct(ids: Ints) -> tuple[Ints, Ints]:
+    """The ids, each once and in order, and the place of each given one among them: without sorting, because a table's ids lie close."""
+    if not ids.size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    first = int(ids.min())
+    from_first = ids.astype(np.int64) - first
+    if int(from_first.max()) > _SPARSE * ids.size:
+        found, places = np.unique(from_first, return_inverse=True)
+        return found + first, places
+    there = np.zeros(int(from_first.max()) + 1, dtype=bool)
+    there[from_first] = True
+    return np.flatnonzero(there) + first, (np.cumsum(there) - 1)[from_first]
 
 
 def _numbered(ids: Ints, order: list[int]) -> Ints:
