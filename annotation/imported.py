@@ -11,11 +11,30 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from annotation.errors import Invalid
-from annotation.models import Question, TagUse, TaskState
+from annotation.models import Membership, Question, Role, TagUse, TaskState
 from annotation.resolution import Ballot, resolve
 from annotation.tasks import RANK, SENSITIVE
 
 LEFT_KEPT = 1000  # votes and contradictions that are told one by one; all are counted
+# Votes of nobody in particular need voters too. What stands for these begins with a blank, which no name in a file does.
+COUNTED = " count "  # followed by "2 of 3"
+UNNAMED = " vote "
+_NAMELESS = {
+    COUNTED: "These votes came as counts: nobody knows who cast which.",
+    UNNAMED: "These votes came without names: nobody knows who cast which.",
+}
+IS_NAMELESS = "left({0}.rater, 1) = ' '"  # SQL over a membership or a vote of a file
+
+
+def nameless(rater: str) -> str:
+    """Why nothing can be said of this rater as a person; empty for a rater that the file names."""
+    return next((why for begins, why in _NAMELESS.items() if rater.startswith(begins)), "")
+
+
+def nameless_members(project_id: int) -> dict[int, str]:
+    """The project's memberships that stand for nobody in particular, by id, each with why."""
+    found = Membership.objects.filter(project=project_id, role=Role.RATER, rater__startswith=" ")
+    return {pk: nameless(rater) for pk, rater in found.values_list("pk", "rater")}
 
 
 @dataclass(frozen=True)
@@ -33,12 +52,17 @@ class RaterVote:
 
 @dataclass(frozen=True)
 class Left:
-    """A vote that does not count. `row` is where it stands: in the file, else its place among the votes, from 1."""
+    """A vote that does not count. `row` is where it stands: in the file, else its place among the votes, from 1.
 
-    why: Literal["repeat", "surplus"]
+    repeat: the rater voted on this task before, in this file or earlier; surplus: no slot is free; taken: the task is not open, `state`
+    says what it is; struck: a researcher struck out the rater's vote on it.
+    """
+
+    why: Literal["repeat", "surplus", "taken", "struck"]
     row: int
     rater: str
     item: str
+    state: str
 
 
 @dataclass(frozen=True)
@@ -54,15 +78,17 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of the votes. `tasks` counts the tasks they went to, `raters` the raters not seen before."""
+    """What became of the votes. `tasks` counts the tasks they went to, `raters` the raters not seen before that the file names."""
 
     votes: int
     tasks: int
     raters: int
-    repeats: int = field(metadata={"help": "further votes of one rater on one task; the first counts"})
-    surplus: int = field(metadata={"help": "votes beyond votes_required"})
-    taken: int = field(metadata={"help": "votes on tasks that had votes or holders already; left as they were"})
+    repeats: int = field(metadata={"help": "further votes of one rater on one task, also after an earlier file's; the first counts"})
+    surplus: int = field(metadata={"help": "votes beyond votes_required, or beyond the slots that people leave free"})
+    taken: int = field(metadata={"help": "votes on tasks that are settled, disputed, ruled on or retired; left as they were"})
     states: dict[str, int]
+    struck: int = field(default=0, metadata={"help": "votes that a researcher struck out before"})
+    nameless: int = field(default=0, metadata={"help": "of the votes, those that came as counts or without names"})
     unsettled: int = field(default=0, metadata={"help": "agreed tasks whose choice needs a tag, and none had a majority"})
     left: tuple[Left, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
@@ -78,9 +104,10 @@ def import_votes(
 ) -> Imported:
     """Record these votes, in their order, and settle what they complete, in one transaction.
 
-    A task's `votes_required` is its number of distinct raters unless given; with fewer votes than given it stays open. A
-    rater's first vote on a task counts. `attributes` says what is known of a rater; one that came before keeps what was said
-    first. Raises Invalid for an item, choice or tag that the question does not have.
+    A new task's `votes_required` is its number of distinct raters unless given; with fewer votes than given it stays open. On an open
+    task that is there already, votes fill the slots that nobody has or holds. A rater's first vote on a task counts. `attributes`
+    says what is known of a rater; one that came before keeps what was said first. Raises Invalid for an item, choice or tag that the
+    question does not have.
     """
     with connection.cursor() as cursor:
         cursor.execute(_STAGE)
@@ -121,14 +148,16 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
     cursor.execute(_LOCK_PROJECT, parameters)
     cursor.execute(_SAID)
     cursor.execute(_MORE_SAID, parameters)
-    cursor.execute(_RATERS, parameters)
-    raters = cursor.rowcount
     cursor.execute(_TASKS, parameters)
     # All of this is new to the planner, and a plan for empty tables would take hours.
-    cursor.execute("ANALYZE annotation_membership; ANALYZE annotation_task")
+    cursor.execute("ANALYZE annotation_task")
     cursor.execute(_LOCK_TASKS, parameters)
+    cursor.execute(_LAPSE, parameters)
     cursor.execute(_CHOOSE, parameters)
-    cursor.execute("ANALYZE chosen_vote (task_id, item_id, choice, untouched, repeat)")
+    cursor.execute("ANALYZE chosen_vote (task_id, item_id, rater, choice, why)")
+    cursor.execute(_RATERS, parameters)
+    (raters,) = cursor.fetchone()
+    cursor.execute("ANALYZE annotation_membership")
     cursor.execute(_VOTES, parameters)
     votes = cursor.rowcount
     cursor.execute(_COUNT, parameters)
@@ -136,7 +165,7 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
     cursor.execute("ANALYZE annotation_vote (task_id, round, choice_id)")
     unsettled = _settle(cursor.cursor, question)
     cursor.execute(_TALLY)
-    repeats, surplus, taken = cursor.fetchone()
+    repeats, surplus, taken, struck, without_name = cursor.fetchone()
     cursor.execute(_STATES)
     states = dict(cursor.fetchall())
     cursor.execute(_LEFT, parameters)
@@ -147,7 +176,7 @@ def _record(cursor: CursorWrapper, question: Question, votes_required: int | Non
         for row, rater, attribute, kept, given in cursor.fetchall()
     )
     cursor.execute("DROP TABLE staged_vote, staged_rater, said_of_rater, chosen_vote, settled_task")
-    return Imported(votes, tasks, raters, repeats, surplus, taken, states, unsettled, left, contradictions)
+    return Imported(votes, tasks, raters, repeats, surplus, taken, states, struck, without_name, unsettled, left, contradictions)
 
 
 def _check(cursor: psycopg.Cursor[tuple[Any, ...]], question: Question, parameters: Mapping[str, object]) -> None:
@@ -229,18 +258,22 @@ _MORE_SAID = f"""
     FROM ({_FIRST_SAID}) AS said
     WHERE member.project_id = %(project)s AND member.rater = said.rater AND said.attributes || member.attributes <> member.attributes
 """  # noqa: S608 - our own words
+# Only who casts a vote becomes a rater.
 _RATERS = f"""
     WITH last AS (SELECT coalesce(max(number), 0) AS number FROM annotation_membership WHERE project_id = %(project)s),
     fresh AS (
-        SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM staged_vote
-        WHERE NOT EXISTS (
-            SELECT FROM annotation_membership AS known WHERE known.project_id = %(project)s AND known.rater = staged_vote.rater
+        SELECT rater, row_number() OVER (ORDER BY min(number)) AS place FROM chosen_vote
+        WHERE why = '' AND NOT EXISTS (
+            SELECT FROM annotation_membership AS known WHERE known.project_id = %(project)s AND known.rater = chosen_vote.rater
         )
         GROUP BY rater
+    ), made AS (
+        INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
+        SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, coalesce(said.attributes, '{{}}'), true, now()
+        FROM last, fresh LEFT JOIN ({_FIRST_SAID}) AS said ON said.rater = fresh.rater
+        RETURNING rater
     )
-    INSERT INTO annotation_membership (project_id, user_id, role, number, rater, attributes, active, created_at)
-    SELECT %(project)s, NULL, 'rater', last.number + fresh.place, fresh.rater, coalesce(said.attributes, '{{}}'), true, now()
-    FROM last, fresh LEFT JOIN ({_FIRST_SAID}) AS said ON said.rater = fresh.rater
+    SELECT count(*) FILTER (WHERE NOT {IS_NAMELESS.format("made")}) FROM made
 """  # noqa: S608 - our own words
 _TASKS = f"""
     INSERT INTO annotation_task
@@ -254,38 +287,59 @@ _LOCK_TASKS = """
     SELECT FROM annotation_task AS task
     WHERE task.question_id = %(question)s AND task.item_id IN (SELECT item_id FROM staged_vote) ORDER BY task.id FOR UPDATE
 """
-# Which votes count: the first of each rater, the first so many of each task, and only on tasks nobody has touched.
+# Leases that ran out hold nothing.
+_LAPSE = """
+    WITH gone AS (
+        UPDATE annotation_lease AS lease SET lapsed = true FROM annotation_task AS task
+        WHERE lease.task_id = task.id AND task.question_id = %(question)s AND task.item_id IN (SELECT item_id FROM staged_vote)
+          AND lease.kind = 'vote' AND NOT lease.lapsed AND lease.expires_at <= now()
+        RETURNING lease.task_id
+    )
+    UPDATE annotation_task AS task SET
+        lease_count = task.lease_count - freed.slots, queued_at = CASE WHEN task.queued_at IS NOT NULL THEN clock_timestamp() END
+    FROM (SELECT task_id, count(*) AS slots FROM gone GROUP BY task_id) AS freed WHERE task.id = freed.task_id
+"""
+# Which votes count: on open tasks, the first of each rater in the task's round, as many as there are free slots. The others say why not.
 _CHOOSE = """
     CREATE TEMP TABLE chosen_vote ON COMMIT DROP AS
-    SELECT *, row_number() OVER (PARTITION BY task_id ORDER BY repeat > 1, number) AS place FROM (
-        SELECT staged.*, task.id AS task_id, task.votes_required, member.id AS member_id,
-               task.state = 'open' AND task.vote_count = 0 AND task.lease_count = 0 AS untouched,
-               row_number() OVER (PARTITION BY staged.item_id, staged.rater ORDER BY staged.number) AS repeat
+    SELECT number, row, item_id, rater, choice, tags, comment, cast_at, elapsed_ms, task_id, round, state,
+           CASE WHEN why = '' AND row_number() OVER (PARTITION BY task_id, why ORDER BY number) > slots THEN 'surplus' ELSE why END AS why
+    FROM (
+        SELECT staged.*, task.id AS task_id, task.round, task.state,
+               task.votes_required - task.vote_count - task.lease_count AS slots,
+               CASE WHEN task.state <> 'open' THEN 'taken'
+                    WHEN earlier.id IS NOT NULL OR row_number() OVER (PARTITION BY task.id, staged.rater ORDER BY staged.number) > 1
+                    THEN 'repeat'
+                    WHEN struck.id IS NOT NULL THEN 'struck' ELSE '' END AS why
         FROM staged_vote AS staged
         JOIN annotation_task AS task ON task.question_id = %(question)s AND task.item_id = staged.item_id
-        JOIN annotation_membership AS member ON member.project_id = %(project)s AND member.rater = staged.rater
+        LEFT JOIN annotation_membership AS member ON member.project_id = %(project)s AND member.rater = staged.rater
+        LEFT JOIN annotation_vote AS earlier
+          ON earlier.task_id = task.id AND earlier.round = task.round AND earlier.member_id = member.id AND task.vote_count > 0
+        LEFT JOIN annotation_voidedvote AS struck
+          ON struck.task_id = task.id AND struck.round = task.round AND struck.member_id = member.id
     ) AS numbered
 """
 _VOTES = """
     INSERT INTO annotation_vote (task_id, question_id, member_id, round, choice_id, tags, comment, token, elapsed_ms, created_at)
-    SELECT chosen.task_id, %(question)s, chosen.member_id, 1, choice.id, chosen.tags, left(chosen.comment, 2000), gen_random_uuid(),
+    SELECT chosen.task_id, %(question)s, member.id, chosen.round, choice.id, chosen.tags, left(chosen.comment, 2000), gen_random_uuid(),
            chosen.elapsed_ms, coalesce(chosen.cast_at, now())
-    FROM chosen_vote AS chosen JOIN annotation_choice AS choice ON choice.question_id = %(question)s AND choice.value = chosen.choice
-    WHERE chosen.untouched AND chosen.repeat = 1 AND chosen.place <= chosen.votes_required
+    FROM chosen_vote AS chosen
+    JOIN annotation_choice AS choice ON choice.question_id = %(question)s AND choice.value = chosen.choice
+    JOIN annotation_membership AS member ON member.project_id = %(project)s AND member.rater = chosen.rater
+    WHERE chosen.why = ''
     ORDER BY chosen.number
 """
 _COUNT = """
     UPDATE annotation_task AS task SET
-        vote_count = counted.votes, queued_at = CASE WHEN counted.votes < task.votes_required THEN clock_timestamp() END
-    FROM (
-        SELECT task_id, count(*) AS votes FROM chosen_vote
-        WHERE untouched AND repeat = 1 AND place <= votes_required GROUP BY task_id
-    ) AS counted
+        vote_count = task.vote_count + counted.votes,
+        queued_at = CASE WHEN task.vote_count + counted.votes < task.votes_required THEN clock_timestamp() END
+    FROM (SELECT task_id, count(*) AS votes FROM chosen_vote WHERE why = '' GROUP BY task_id) AS counted
     WHERE task.id = counted.task_id
 """
 _COMPLETE = """
     SELECT task.id, json_agg(json_build_array(choice.value, vote.tags) ORDER BY vote.id)::text
-    FROM (SELECT DISTINCT task_id FROM chosen_vote WHERE untouched) AS touched
+    FROM (SELECT DISTINCT task_id FROM chosen_vote WHERE why = '') AS touched
     JOIN annotation_task AS task ON task.id = touched.task_id AND task.vote_count = task.votes_required
     JOIN annotation_vote AS vote ON vote.task_id = task.id AND vote.round = task.round
     JOIN annotation_choice AS choice ON choice.id = vote.choice_id
@@ -303,21 +357,20 @@ _SET_TRUTHS = """
     FROM settled_task AS settled JOIN annotation_task AS task ON task.id = settled.task_id
     WHERE settled.choice_id IS NOT NULL ORDER BY task.id
 """
-_TALLY = """
-    SELECT count(*) FILTER (WHERE untouched AND repeat > 1),
-           count(*) FILTER (WHERE untouched AND repeat = 1 AND place > votes_required),
-           count(*) FILTER (WHERE NOT untouched)
+_TALLY = f"""
+    SELECT count(*) FILTER (WHERE why = 'repeat'), count(*) FILTER (WHERE why = 'surplus'), count(*) FILTER (WHERE why = 'taken'),
+           count(*) FILTER (WHERE why = 'struck'), count(*) FILTER (WHERE why = '' AND {IS_NAMELESS.format("chosen_vote")})
     FROM chosen_vote
-"""
+"""  # noqa: S608 - our own words
 _STATES = """
     SELECT task.state, count(*) FROM annotation_task AS task
-    WHERE task.id IN (SELECT task_id FROM chosen_vote WHERE untouched) GROUP BY task.state
+    WHERE task.id IN (SELECT task_id FROM chosen_vote WHERE why = '') GROUP BY task.state
 """
 # The items are named as their file names them.
 _LEFT = """
-    SELECT CASE WHEN repeat > 1 THEN 'repeat' ELSE 'surplus' END, chosen.row, chosen.rater, item.external_id
+    SELECT chosen.why, chosen.row, chosen.rater, item.external_id, chosen.state
     FROM chosen_vote AS chosen JOIN annotation_item AS item ON item.id = chosen.item_id
-    WHERE untouched AND (repeat > 1 OR place > votes_required) ORDER BY number LIMIT %(kept)s
+    WHERE chosen.why <> '' ORDER BY number LIMIT %(kept)s
 """
 _CONTRADICTIONS = """
     SELECT said.row, said.rater, said.key, (member.attributes -> said.key)::text, said.value::text

@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotation import known, queue, rounds
+from annotation import imported, known, queue, rounds
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.models import (
     Assignment,
@@ -234,12 +234,17 @@ def find(project: Project, number: int) -> Membership:
 
 
 def members(project: Project) -> QuerySet[Membership]:
-    """Everyone in the project by number, with `votes`: how many they cast. Raters from files are left out; see `raters`."""
+    """Everyone in the project by number, with `votes_cast`: how many of their votes stand, and `votes_voided`: how many were struck out.
+
+    Raters from files are left out; see `raters`.
+    """
     cast = Progress.objects.filter(member=OuterRef("pk")).order_by().values("member").annotate(total=Sum("votes")).values("total")
+    gone = VoidedVote.objects.filter(member=OuterRef("pk")).order_by().values("member").annotate(total=Count("pk")).values("total")
     return (
         Membership.objects.filter(project=project, user__isnull=False)
         .select_related("user", "project")
-        .annotate(votes_cast=Coalesce(Subquery(cast), 0))
+        .annotate(votes_voided=Coalesce(Subquery(gone), 0))
+        .annotate(votes_cast=Coalesce(Subquery(cast), 0) - F("votes_voided"))
         .order_by("number")
     )
 
@@ -286,11 +291,12 @@ def would_void(member: Membership, question: Question | None) -> rounds.Voided:
     return rounds.Voided(votes.count(), opens.count(), now.filter(task__state=TaskState.ADJUDICATED).count())
 
 
-def raters(project: Project) -> tuple[int, int]:
-    """(raters that came in files, their votes)."""
+def raters(project: Project) -> tuple[int, int, int]:
+    """(raters that files name, their votes, votes that came as counts or without names)."""
     found = Membership.objects.filter(project=project, role=Role.RATER)
-    votes = Vote.objects.filter(member__in=found).aggregate(n=Count("pk"))["n"] if found.exists() else 0
-    return found.count(), votes
+    nobody = found.filter(pk__in=imported.nameless_members(project.pk))
+    named = found.exclude(pk__in=nobody)
+    return named.count(), *(Vote.objects.filter(member__in=some).count() if some.exists() else 0 for some in (named, nobody))
 
 
 def _lock(project: Project) -> None:

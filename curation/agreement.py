@@ -11,6 +11,7 @@ from django.db.models import Count, Max, Sum
 from django.utils import timezone
 
 from annotation import sql
+from annotation.imported import IS_NAMELESS
 from annotation.models import Choice, Question, Tag, TagUse, TaskState
 from curation.ballots import SETTLED
 from curation.keeping import KEEP, About, Wanted, kept
@@ -56,13 +57,13 @@ FROM (
     GROUP BY task HAVING count(DISTINCT part) > 1
 ) AS compared
 """
-_RATERS = """
-SELECT member.attributes ->> %(key)s AS part, count(DISTINCT member.id) AS raters
+_RATERS = f"""
+SELECT member.attributes ->> %(key)s AS part, count(DISTINCT member.id) FILTER (WHERE NOT {IS_NAMELESS.format("member")}) AS raters
 FROM annotation_membership AS member
 WHERE member.project_id = %(project)s
   AND EXISTS (SELECT FROM annotation_vote AS vote WHERE vote.member_id = member.id AND vote.question_id = %(question)s)
 GROUP BY part
-"""
+"""  # noqa: S608 - our own words
 # Of the first thousand: what a key may be called is seen soon.
 _KEYS = """
 SELECT DISTINCT jsonb_object_keys(metadata) AS key

@@ -13,6 +13,7 @@ from django.db.models import Count
 
 from annotation import known, sql
 from annotation.errors import Missing
+from annotation.imported import nameless_members
 from annotation.models import AbstainReason, Abstention, Choice, Membership, Question, Role
 from curation import agreement, ballots
 from curation.ballots import Ballots
@@ -91,7 +92,7 @@ class Rater:
 
     votes, median_s, unsure: of all of them; agreement: with what the others settle, or a ruling says; reliability: how probable,
     on average, Dawid and Skene's model holds the answers they gave; confusion (choices, choices): row j is how they answer
-    where the true label is j, None without a vote on a complete task.
+    where the true label is j, None without a vote on a complete task. `nameless`: why this is no person; then nothing is known of them.
     """
 
     member_id: int
@@ -102,11 +103,15 @@ class Rater:
     agreement: Estimate
     reliability: Estimate
     confusion: Floats | None
+    nameless: str = ""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """All that single votes tell of a question. `pairs` numbers raters by their place in `raters`."""
+    """All that single votes tell of a question. `pairs` numbers raters by their place in `raters`.
+
+    `methods` leave out the tasks with votes of nobody in particular, and are None where no other has all its votes.
+    """
 
     choices: tuple[str, ...]
     items: int
@@ -116,6 +121,21 @@ class Standing:
     pairs_left_out: int
     methods: Methods | None
     at: datetime | None = None
+
+    @property
+    def nameless_votes(self) -> int:
+        """Votes that came as counts or without names."""
+        return sum(rater.votes for rater in self.raters if rater.nameless)
+
+    @property
+    def nameless(self) -> str:
+        """Why they are nobody's; empty where there are none."""
+        return " ".join(sorted({rater.nameless for rater in self.raters} - {""}))
+
+    @property
+    def tasks_left_out(self) -> int:
+        """Complete tasks with such votes."""
+        return self.items - (self.methods.tasks if self.methods else 0) if self.nameless else 0
 
 
 @dataclass(frozen=True)
@@ -147,16 +167,21 @@ def of_question(question: Question) -> Standing:
 
 def _standing(question: Question, choices: Sequence[Choice]) -> Standing:
     given = ballots.read(question, [choice.pk for choice in choices])
-    fit = dawid_skene(given.task, given.rater, given.choice, choices=len(choices)) if given.task.size else None
-    between, left_out = _most_shared(pairs(given.task, given.rater, given.choice, choices=len(choices)))
+    reasons = nameless_members(question.project_id)
+    why = [reasons.get(member, "") for member in given.members.tolist()]
+    nobody = np.array([reason != "" for reason in why], dtype=bool)
+    named = ballots.of_named(given, nobody) if nobody.any() else given
+    fit = dawid_skene(named.task, named.rater, named.choice, choices=len(choices)) if named.task.size else None
+    people = ~nobody[given.rater]
+    between, left_out = _most_shared(pairs(given.task[people], given.rater[people], given.choice[people], choices=len(choices)))
     return Standing(
         choices=tuple(choice.label for choice in choices),
         items=given.tasks.size,
         votes=given.task.size,
-        raters=_raters(question, choices, given, fit),
+        raters=_raters(question, choices, given, named, fit, why),
         pairs=between,
         pairs_left_out=left_out,
-        methods=_methods(given, len(choices), fit) if fit else None,
+        methods=_methods(named, len(choices), fit) if fit else None,
     )
 
 
@@ -167,7 +192,9 @@ def _most_shared(found: Pairs) -> tuple[Pairs, int]:
     return Pairs(*(getattr(found, name)[some] for name in Pairs.__dataclass_fields__)), len(found) - MOST_PAIRS
 
 
-def _raters(question: Question, choices: Sequence[Choice], given: Ballots, fit: DawidSkene | None) -> tuple[Rater, ...]:
+def _raters(  # noqa: PLR0917 - of all votes, those of people, and what is made of them
+    question: Question, choices: Sequence[Choice], given: Ballots, named: Ballots, fit: DawidSkene | None, why: Sequence[str]
+) -> tuple[Rater, ...]:
     people = given.members.size
     is_unsure = np.array([choice.is_unsure for choice in choices], dtype=bool)
 
@@ -180,24 +207,31 @@ def _raters(question: Question, choices: Sequence[Choice], given: Ballots, fit: 
     judged, right = count(label >= 0), count((label >= 0) & (label == given.choice))
     held: Any = np.zeros(people)
     if fit is not None:
-        held = np.bincount(given.rater, weights=fit.posterior[given.task, given.choice], minlength=people)
+        held = np.bincount(named.rater, weights=fit.posterior[named.task, named.choice], minlength=people)
     votes, unsure = count(who=given.all_raters), count(is_unsure[given.all_choices], who=given.all_raters)
     timed = given.all_times >= 0
     median = medians(given.all_raters[timed], given.all_times[timed], people)
-    complete = count()
+    complete, modelled = count(), count(who=named.rater)
     return tuple(
-        Rater(
+        _of_nobody(int(given.members[k]), int(votes[k]), int(complete[k]), why[k])
+        if why[k]
+        else Rater(
             member_id=int(given.members[k]),
             votes=int(votes[k]),
             complete=int(complete[k]),
             median_s=None if np.isnan(median[k]) else float(median[k]),
             unsure=share(int(unsure[k]), int(votes[k]), TOO_FEW_VOTES),
             agreement=share(int(right[k]), int(judged[k]), TOO_FEW),
-            reliability=share(float(held[k]), int(complete[k]), TOO_FEW_VOTES),
-            confusion=fit.confusion[k] if fit is not None and complete[k] else None,
+            reliability=share(float(held[k]), int(modelled[k]), TOO_FEW_VOTES),
+            confusion=fit.confusion[k] if fit is not None and modelled[k] else None,
         )
         for k in range(people)
     )
+
+
+def _of_nobody(member_id: int, votes: int, complete: int, why: str) -> Rater:
+    none = Estimate.undefined(why)
+    return Rater(member_id, votes, complete, None, unsure=none, agreement=none, reliability=none, confusion=None, nameless=why)
 
 
 def share(part: float, n: int, too_few: str) -> Estimate:
@@ -465,6 +499,7 @@ def as_json(question: Question, sort: str = "-votes") -> dict[str, Any]:
         "question": question.slug,
         "choices": list(standing.choices),
         "at": standing.at.isoformat() if standing.at else None,
+        "votes_without_names": standing.nameless_votes,
         "raters": [person_as_json(found) for found in ordered(people(question, standing), sort)],
         "abstentions_by_reason": None if reasons is None else dict(reasons),
     }

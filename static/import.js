@@ -18,7 +18,7 @@
     const policy = part.querySelector('select[name$="_policy"]').closest(".field");
     const show = () => {
       for (const field of part.querySelectorAll("[data-long]")) field.hidden = !form || form.value !== "long";
-      part.querySelector("[data-new]").hidden = question.value !== "make:answers";
+      for (const field of part.querySelectorAll("[data-new]")) field.hidden = question.value !== "make:answers";
       policy.hidden = !question.value.startsWith("make:");
     };
     if (form) form.addEventListener("change", show);

@@ -35,10 +35,11 @@ def listing(request: HttpRequest, project: str) -> HttpResponse:
 
 
 def _people(request: HttpRequest, member: Membership, status: int = 200, **context: object) -> HttpResponse:
-    raters, their_votes = people.raters(member.project)
+    raters, their_votes, nameless_votes = people.raters(member.project)
     shown = {
         "member": member, "here": "people", "members": people.members(member.project), "roles": people.PEOPLE,
-        "raters": raters, "rater_votes": their_votes, "paused": {pause.member_id for pause in known.paused(member.project)}, **context,
+        "raters": raters, "rater_votes": their_votes, "nameless_votes": nameless_votes,
+        "paused": {pause.member_id for pause in known.paused(member.project)}, **context,
     }  # fmt: skip
     return render(request, "annotation/people.html", shown, status=status)
 

@@ -51,6 +51,7 @@ class RatersShape(serializers.Serializer[Any]):
     question = serializers.SlugField()
     choices = serializers.ListField(child=serializers.CharField())
     at = serializers.DateTimeField(help_text="When the votes were counted.")
+    votes_without_names = serializers.IntegerField(help_text="Came as counts or without names. Nothing is known of who cast them.")
     raters = RaterShape(many=True)
     abstentions_by_reason = serializers.DictField(
         child=serializers.IntegerField(), allow_null=True, help_text="Of all together; null while fewer than three people have abstained."

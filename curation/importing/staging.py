@@ -21,6 +21,7 @@ from django.db.backends.utils import CursorWrapper
 from annotation.errors import Invalid
 from curation.importing import binary, readers, voting
 from curation.importing import mapping as mapping_
+from curation.importing.archives import LISTED
 from curation.importing.images import Pictures
 from curation.importing.mapping import ORIGIN_PREFIX, Mapping
 from curation.importing.readers import Problem, Source
@@ -256,7 +257,8 @@ def _store(cursor: CursorWrapper, names: dict[str, Any], file: File, tally: Tall
     if tally.bad and not file.skip_bad:
         raise BadRows(tally)
     if file.mapping.seed is not None:
-        cursor.execute(_SEEDS, names)
+        of_one = [name for name in (file.mapping.file, file.mapping.external_id, mapping_.NOTE, LISTED) if name is not None]
+        cursor.execute(_SEEDS, {**names, "of_one": of_one})
     cursor.execute(_ITEMS, names)
     tally.created = cursor.rowcount
 
@@ -431,11 +433,31 @@ JOIN (SELECT hash, sealed_at FROM annotation_media
 _MEDIA = """
 INSERT INTO annotation_media (hash, format, width, height, size) VALUES (%s, %s, %s, %s, %s) ON CONFLICT (hash) DO NOTHING
 """
+# A picture's prompt carries what all its pictures say alike, without what names or numbers one picture. Those that say whether
+# they are sensitive must agree on it, in whichever words; the others do not count there.
 _SEEDS = """
+WITH said AS (
+    SELECT import_row.row, import_row.origin_key, field.key, field.value
+    FROM import_row, jsonb_each(import_row.metadata) AS field
+    WHERE %(kind)s = 'image' AND import_row.origin_key IS NOT NULL AND field.key <> ALL(%(of_one)s::text[])
+), of_one AS (
+    SELECT key FROM said GROUP BY key HAVING count(*) > 1 AND count(DISTINCT value) = count(*)
+), shared AS (
+    SELECT said.origin_key, said.key, (array_agg(said.value))[1] AS value
+    FROM said JOIN (SELECT origin_key, count(*) AS rows FROM import_row GROUP BY origin_key) AS prompt USING (origin_key)
+    WHERE said.key <> 'sensitive' AND said.key NOT IN (SELECT key FROM of_one)
+    GROUP BY said.origin_key, said.key, prompt.rows HAVING count(*) = prompt.rows AND count(DISTINCT said.value) = 1
+    UNION ALL
+    SELECT origin_key, key, (array_agg(value ORDER BY row))[1] FROM said
+    WHERE key = 'sensitive' AND lower(value #>> '{}') IN ('true', 'yes', '1', 'false', 'no', '0')
+    GROUP BY origin_key, key HAVING count(DISTINCT lower(value #>> '{}') IN ('true', 'yes', '1')) = 1
+), described AS (
+    SELECT origin_key, jsonb_object_agg(key, value) AS metadata FROM shared GROUP BY origin_key
+)
 INSERT INTO annotation_item (project_id, kind, external_id, text, content_hash, metadata, batch, quarantined)
-SELECT DISTINCT ON (origin_key) %(project)s::bigint, 'text', origin_key, origin_text, sha256(convert_to(origin_text, 'UTF8')), '{}'::jsonb,
-       %(batch)s::uuid, false
-FROM import_row WHERE origin_text IS NOT NULL ORDER BY origin_key, row
+SELECT DISTINCT ON (origin_key) %(project)s::bigint, 'text', origin_key, origin_text, sha256(convert_to(origin_text, 'UTF8')),
+       coalesce(described.metadata, '{}'::jsonb), %(batch)s::uuid, false
+FROM import_row LEFT JOIN described USING (origin_key) WHERE origin_text IS NOT NULL ORDER BY origin_key, import_row.row
 ON CONFLICT (project_id, external_id) DO NOTHING
 """
 _ITEMS = """

@@ -23,6 +23,8 @@ FORMS = {
 FROM_ANSWERS = "answers"  # `make`: a question of the answers that the file gives
 RATER_LENGTH = 100
 MOST_VOTES = 1000
+MOST_NAMED = 5  # columns and spellings in one message
+MOST_EMPTY = 1000  # rows without a vote that are told one by one
 LONGEST_MS = 2**31 - 1
 _ONE = ("rater", "comment", "time", "elapsed")  # parts that are one column of a long file
 
@@ -34,7 +36,7 @@ class Votes:
     `columns` by form: long, list: the one with the answers; wide: one a rater; counts: one an answer, and then its name is the
     spelling. `choices` maps spellings to choices of the question, or to "" for an answer that is no vote; a spelling that is
     a choice's value or label need not be in it. `tag_values` does the same for tags. `make` says what to make where the question
-    does not exist: a ready-made one by its slug, or "answers".
+    does not exist: a ready-made one by its slug, or "answers", with this `title` and these `labels` by choice.
     """
 
     question: str
@@ -52,6 +54,8 @@ class Votes:
     attributes: tuple[str, ...] = ()
     choices: dict[str, str] = field(default_factory=dict)
     tag_values: dict[str, str] = field(default_factory=dict)
+    title: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Any) -> "Votes":
@@ -63,15 +67,16 @@ class Votes:
         for name in ("question", "form"):
             if not isinstance(given.get(name), str) or not given[name]:
                 raise _wrong(f"In the mapping of votes, {name} is needed.")
-        for name in ("on", "make", "policy", *_ONE):
+        for name in ("on", "make", "policy", "title", *_ONE):
             if not isinstance(given.get(name), (str, type(None))):
                 raise _wrong(f"In the mapping of votes, {name} is one text.")
         required = given.get("votes_required")
         if required is not None and (not isinstance(required, int) or isinstance(required, bool) or not 1 <= required <= MOST_VOTES):
             raise _wrong(f"Votes needed: from 1 to {MOST_VOTES:,}, or none for as many as there are raters.", "required")
         lists = {name: tuple(_texts(given.get(name) or (), name)) for name in ("columns", "tags", "attributes")}
-        spelt = {name: _spellings(given.get(name) or {}, name) for name in ("choices", "tag_values")}
-        return cls(**{**given, **lists, **spelt, "on": given.get("on") or "item", "make": given.get("make") or ""})
+        spelt = {name: _spellings(given.get(name) or {}, name) for name in ("choices", "tag_values", "labels")}
+        texts = {"on": given.get("on") or "item", "make": given.get("make") or "", "title": given.get("title") or ""}
+        return cls(**{**given, **lists, **spelt, **texts})
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "columns": list(self.columns), "tags": list(self.tags), "attributes": list(self.attributes)}
@@ -202,16 +207,17 @@ def guess_tag(spelling: str, answers: Answers) -> str | None:
 def spec_from_answers(votes: Votes, kind: str) -> Spec:
     """A question of the answers that `choices` names, in their order; its tags are those that `tag_values` names."""
     choices: dict[str, str] = {}
+    names = short_names(votes, votes.choices)
     for spelling, value in votes.choices.items():
         if value:
-            choices.setdefault(value, spelling.strip())
+            choices.setdefault(value, votes.labels.get(value, "").strip() or names[spelling])
     tags: dict[str, str] = {}
     for spelling, value in votes.tag_values.items():
         if value:
             tags.setdefault(value, spelling.strip())
     keys = (key for key in "123456789eyntdhijklmoqrvwx0" if key not in RESERVED_KEYS)
     use = TagUse.OFFERED if tags else TagUse.NONE
-    title = votes.question.replace("_", " ").replace("-", " ").strip().capitalize()
+    title = votes.title.strip() or votes.question.replace("_", " ").replace("-", " ").strip().capitalize()
     return Spec(
         slug=votes.question,
         kind=kind,
@@ -221,10 +227,10 @@ def spec_from_answers(votes: Votes, kind: str) -> Spec:
             policy=votes.policy or Policy.MAJORITY,
             votes_required=votes.votes_required or 3,
             choices=tuple(
-                ChoiceSpec(value, _label(spelling), next(keys, "?"), tag_use=use, is_unsure=plain(spelling) in _UNSURE - {"other"})
+                ChoiceSpec(value, label_of(spelling), next(keys, "?"), tag_use=use, is_unsure=plain(spelling) in _UNSURE - {"other"})
                 for value, spelling in choices.items()
             ),
-            tags=tuple(TagSpec(value, _label(spelling), next(keys, "?")) for value, spelling in tags.items()),
+            tags=tuple(TagSpec(value, label_of(spelling), next(keys, "?")) for value, spelling in tags.items()),
         ),
         guideline=GuidelineText(body="These votes came in a file. Write here what people are asked to go by.\n"),
     )
@@ -242,7 +248,7 @@ def spec_of(votes: Votes, kind: str) -> Spec | None:
     taken = {choice.hotkey for choice in settings.choices} | {tag.hotkey for tag in settings.tags}
     keys = (key for key in "eytdijklmnqrw0456789" if key not in RESERVED_KEYS | taken)
     more = dict.fromkeys(value for value in votes.tag_values.values() if value and value not in has)
-    added = tuple(TagSpec(value, _label(value.replace("-", " ")), next(keys, "?")) for value in more) if has else ()
+    added = tuple(TagSpec(value, label_of(value.replace("-", " ")), next(keys, "?")) for value in more) if has else ()
     settings = replace(settings, policy=votes.policy or settings.policy, tags=(*settings.tags, *added))
     return replace(preset, slug=votes.question, settings=settings)
 
@@ -258,6 +264,17 @@ def slug_of(name: str) -> str:
     return slug if slug and slug != "new" else "question"
 
 
+def short_names(votes: Votes, spellings: Iterable[str]) -> dict[str, str]:
+    """What to call the answers: as they are spelt; where columns stand for them, without the words that all these begin with."""
+    names = {spelling: spelling.strip() for spelling in spellings}
+    if votes.form != "counts" or len(names) < 2:
+        return names
+    least, most = min(names.values()), max(names.values())
+    alike = next((at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), len(least))
+    common = re.sub(r"[^-_ .:/]*$", "", least[:alike])
+    return {spelling: name[len(common) :] or name for spelling, name in names.items()}
+
+
 def value_of(spelling: str) -> str:
     """A choice's value for a spelling that is to become one."""
     value = re.sub(r"[^a-z0-9]+", "-", spelling.strip().casefold()).strip("-")[:40].strip("-")
@@ -266,7 +283,8 @@ def value_of(spelling: str) -> str:
     return value or "empty"
 
 
-def _label(spelling: str) -> str:
+def label_of(spelling: str) -> str:
+    """How a choice is called that is made of a spelling."""
     return (spelling[:1].upper() + spelling[1:])[:60]
 
 
@@ -321,6 +339,7 @@ class Reader:
         self.votes, self.answers = votes, answers
         self.abstained = 0
         self.tags_left_out = 0
+        self.empty: list[int] = []  # rows whose counts are all 0
         self.unmapped: Counter[str] = Counter()
         self.unmapped_tags: Counter[str] = Counter()
         self._choices: dict[str, str | None] = {}
@@ -331,6 +350,7 @@ class Reader:
         """The block's votes. `keys` names the item of each row that is good so far; only those are read."""
         out = Staged()
         problems: list[Problem] = []
+        wrong: dict[tuple[int, str], list[tuple[str, str]]] = {}  # by row and reason: columns and spellings
         self._known.clear()
         for vote in raw(block, self.votes, problems):
             if (key := keys.get(vote.row)) is None:
@@ -338,8 +358,13 @@ class Reader:
             try:
                 self._add(out, vote, key)
             except _Bad as bad:
-                problems.append(Problem(vote.row, bad.column or vote.column, bad.message))
-        return out.without({problem.row for problem in problems}), problems
+                wrong.setdefault((vote.row, bad.message), []).append((bad.column or vote.column, bad.spelling))
+        problems += [_told(row, message, cells) for (row, message), cells in wrong.items()]
+        bad_rows = {problem.row for problem in problems}
+        if self.votes.form == "counts":
+            found = bad_rows.union(out.row)
+            self.empty += [row for row in block.rows if row in keys and row not in found][: MOST_EMPTY - len(self.empty)]
+        return out.without(bad_rows), problems
 
     def _add(self, out: Staged, vote: Raw, key: str) -> None:
         choice, tags = self._answer(vote.answer)
@@ -405,7 +430,7 @@ class Reader:
         if choice is None:
             self.unmapped[spelling] += 1
             known = ", ".join(self.answers.choices)
-            raise _Bad(f"The answer {short(spelling)!r} is mapped to no choice. Map it to one of {known}, or to no vote.")
+            raise _Bad(f"The answer {{}} is mapped to no choice. Map it to one of {known}, or to no vote.", spelling=spelling)
         return choice
 
     def _tag_or_none(self, spelling: str) -> str | None:
@@ -432,8 +457,23 @@ def short(spelling: str) -> str:
 
 
 class _Bad(Exception):
-    def __init__(self, message: str, column: str | None = None) -> None:
-        self.message, self.column = message, column
+    """What is wrong with a vote; {} in the message stands for its spelling."""
+
+    def __init__(self, message: str, column: str | None = None, spelling: str = "") -> None:
+        self.message, self.column, self.spelling = message, column, spelling
+
+
+def _told(row: int, message: str, cells: Sequence[tuple[str, str]]) -> Problem:
+    """One line for all the cells of a row that have this wrong with them."""
+    columns, spellings = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
+    named = ", ".join(columns[:MOST_NAMED]) + (f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else "")
+    if spellings != [""]:
+        shown = ", ".join(repr(short(spelling)) for spelling in spellings[:MOST_NAMED])
+        shown += f" and {len(spellings) - MOST_NAMED} more" if len(spellings) > MOST_NAMED else ""
+        if len(spellings) > 1:
+            message = message.replace("The answer {} is", "The answers {} are", 1).replace("Map it", "Map them", 1)
+        message = message.replace("{}", shown, 1)
+    return Problem(row, named, message)
 
 
 def raw(block: Block, votes: Votes, problems: list[Problem]) -> Iterator[Raw]:
@@ -482,7 +522,8 @@ def survey(blocks: Iterable[Block], mapped: Sequence[Votes], most_rows: int | No
 
 def completed(votes: Votes, found: Survey) -> Votes:
     """With a choice for every answer that was found, in the order of their spelling, for a question that is made of them."""
-    choices = {spelling: value_of(spelling) for spelling in sorted(found.answers, key=_natural)}
+    names = short_names(votes, found.answers)
+    choices = {spelling: value_of(names[spelling]) for spelling in sorted(found.answers, key=_natural)}
     tags = {spelling: value_of(spelling) for spelling in sorted(found.tags, key=_natural)}
     return replace(votes, choices=choices, tag_values=votes.tag_values or tags)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Count
 
 from annotation.errors import Invalid
-from annotation.imported import Contradiction, Imported, Left, import_selected
-from annotation.models import Kind, Project, Question
+from annotation.imported import COUNTED, UNNAMED, Contradiction, Imported, Left, import_selected, nameless
+from annotation.models import Kind, Project, Question, TaskState
 from annotation.questions import create_question
 from curation.importing import binary, readers
 from curation.importing.mapping import Mapping
@@ -152,9 +153,13 @@ class Box:
         for number, reader in enumerate(self.readers):
             question, made = self._question(reader.votes)
             required = reader.votes.votes_required
-            parameters = {"project": self.project.pk, "number": number}
+            nobody = COUNTED if reader.votes.form == "counts" else UNNAMED
+            parameters = {"project": self.project.pk, "number": number, "nobody": nobody}
             done = import_selected(question, _SELECT, _SELECT_RATERS, parameters, votes_required=required)
             results.append({"question": question.slug, "title": question.title, "made": made, **_counts(done, reader)})
+            if made:
+                _ask_as_many(question)
+            notes |= dict.fromkeys(Problem(row, "", f"No votes: every count for {question.slug} is 0.") for row in reader.empty)
             told: list[Left | Contradiction] = [*done.contradictions, *done.left]
             notes |= dict.fromkeys(_note(one, self.mapping) for one in told)
         return results, sorted(notes, key=lambda note: note.row)[:most_notes]
@@ -167,6 +172,13 @@ class Box:
         if spec is None:  # deleted since the start looked
             raise Invalid(f"The project has no question {votes.question!r}.")
         return create_question(self.project, spec), True
+
+
+def _ask_as_many(question: Question) -> None:
+    """A question that was made of votes asks for as many as most of its tasks have."""
+    most = question.tasks.order_by().values_list("votes_required").annotate(times=Count("pk")).order_by("-times", "-votes_required").first()
+    if most is not None:
+        Question.objects.filter(pk=question.pk).update(votes_required=most[0])
 
 
 def packed(read: Sequence[Staged], item_rows: dict[int, int]) -> list[bytes]:
@@ -221,12 +233,16 @@ def in_words(result: dict[str, Any]) -> str:
         return ""
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(result["states"].items())) or "none new"
     parts = {
-        "repeats": "repeats left out", "surplus": "more than needed", "taken": "on tasks that had votes already",
+        "repeats": "repeats left out", "surplus": "more than needed", "taken": "on tasks that are closed", "struck": "struck out before",
         "abstained": "without an answer", "unsettled": "labels without a settled tag",
         "tags_left_out": "given tags that their choice does not take",
     }  # fmt: skip
     beside = "".join(f" {result[name]:,} {words}." for name, words in parts.items() if result.get(name))
     raters = "1 new rater" if result["raters"] == 1 else f"{result['raters']:,} new raters"
+    if result.get("nameless"):
+        named = "" if not result["raters"] else f", {raters}"
+        how = "that came as counts" if result.get("form") == "counts" else "that came without names"
+        raters = f"{result['nameless']:,} of them votes {how}{named}"
     return f"{result['question']}: {result['votes']:,} votes, {raters}, {result['tasks']:,} tasks: {states}.{beside}"
 
 
@@ -236,7 +252,7 @@ def _most(counts: Counter[str]) -> dict[str, int]:
 
 def _counts(done: Imported, reader: Reader) -> dict[str, Any]:
     counts = {name: value for name, value in asdict(done).items() if name not in ("left", "contradictions")}
-    return {**counts, "abstained": reader.abstained, "tags_left_out": reader.tags_left_out}
+    return {**counts, "form": reader.votes.form, "abstained": reader.abstained, "tags_left_out": reader.tags_left_out}
 
 
 def _note(told: Left | Contradiction, mapping: Mapping) -> Problem:
@@ -244,16 +260,27 @@ def _note(told: Left | Contradiction, mapping: Mapping) -> Problem:
     if isinstance(told, Contradiction):
         message = f"Rater {told.rater!r} is said to have {told.attribute} {told.kept!r} before, and {told.given!r} here. The first is kept."
         return Problem(told.row, told.attribute, message)
-    if told.why == "repeat":
-        return Problem(told.row, column, f"Rater {told.rater!r} has a vote on {told.item!r} already. The first counts.")
-    return Problem(told.row, column, f"The vote of {told.rater!r} is one more than {told.item!r} needs, and does not count.")
+    vote = f"A vote of nobody in particular ({told.rater.strip()})" if nameless(told.rater) else f"The vote of {told.rater!r}"
+    messages = {
+        "repeat": f"Rater {told.rater.strip()!r} has a vote on {told.item!r} already. The first counts.",
+        "surplus": f"{vote} is one more than {told.item!r} needs, and does not count.",
+        "taken": f"{told.item!r} {_CLOSED.get(told.state, '')}. {vote} changes nothing there.",
+        "struck": f"{vote} on {told.item!r} was struck out, and does not come back.",
+    }
+    return Problem(told.row, column, messages[told.why])
+
+
+_CLOSED = {
+    TaskState.AGREED: "is settled", TaskState.DISPUTED: "waits for an adjudicator", TaskState.ADJUDICATED: "was ruled on",
+    TaskState.RETIRED: "is retired",
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- SQL
 # A vote without a rater is by one of the item's, whichever: they are numbered anew for every item.
 _SELECT = """
 SELECT vote.row, item.id,
-       coalesce(vote.rater, row_number() OVER (PARTITION BY vote.key, vote.rater IS NULL ORDER BY vote.number)
+       coalesce(vote.rater, %(nobody)s || row_number() OVER (PARTITION BY vote.key, vote.rater IS NULL ORDER BY vote.number)
                             || ' of ' || count(*) OVER (PARTITION BY vote.key, vote.rater IS NULL)),
        vote.choice, CASE WHEN vote.tags = '' THEN '{}'::text[] ELSE string_to_array(vote.tags, ',') END, vote.comment,
        vote.time::timestamptz, vote.elapsed::integer

@@ -22,13 +22,14 @@ SPELLINGS = 200
 
 @dataclass(frozen=True)
 class Spelling:
-    """One row of the table: how it is spelt, how often, and what it stands for."""
+    """One row of the table: how it is spelt, how often, what it stands for, and how a new choice for it is called."""
 
     index: int
     text: str
     times: int
     chosen: str
     options: list[tuple[str, str]]
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Entry:
     tags: list[Spelling]
     whole: bool
     fixed: bool
+
+    @property
+    def unmapped(self) -> list[Spelling]:
+        """What is mapped to nothing yet."""
+        return [row for row in (*self.answers, *self.tags) if row.chosen == NOT_SAID]
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,18 @@ def _entry(given: QueryDict, name: str) -> Votes:
         "tags": [tag] if (tag := column("tags")) is not None else [],
         **{part: column(part) for part in ("rater", "comment", "time", "elapsed")},
         "choices": _spellings(given, f"{name}answer"), "tag_values": _spellings(given, f"{name}tag"),
+        "title": given.get(f"{name}title", ""), "labels": _labels(given, f"{name}answer"),
     })  # fmt: skip
 
 
 def _spellings(given: QueryDict, name: str) -> dict[str, str]:
     pairs = zip(given.getlist(f"{name}_spelling"), given.getlist(f"{name}_value"), strict=False)
     return {spelling: value for spelling, value in pairs if value != NOT_SAID}
+
+
+def _labels(given: QueryDict, name: str) -> dict[str, str]:
+    pairs = zip(given.getlist(f"{name}_value"), given.getlist(f"{name}_label"), strict=False)
+    return {value: label.strip() for value, label in pairs if value not in ("", NOT_SAID) and label.strip()}
 
 
 # ---------------------------------------------------------------- to the form
@@ -118,7 +130,10 @@ def _shown(index: int, project: Project, mapping: Mapping, votes: Votes, found: 
     if found is not None:
         possible = _possible(project, mapping, votes, found)
         new = asked == f"make:{FROM_ANSWERS}"
-        answers = _rows(found.answers, votes.choices, None if new else possible.choices, lambda one: votes_.guess_choice(one, possible))
+        if new:
+            answers = _new_rows(found.answers, votes)
+        else:
+            answers = _rows(found.answers, votes.choices, possible.choices, lambda one: votes_.guess_choice(one, possible))
         tags = _rows(found.tags, votes.tag_values, None if new else possible.tags, lambda one: votes_.guess_tag(one, possible))
     return Entry(index, votes, asked, questions, answers, tags, found is None or found.whole, fixed)
 
@@ -143,6 +158,17 @@ def _rows(counts: Any, mapped: dict[str, str], among: Any, guess: Any) -> list[S
         else:
             chosen = mapped[text] if text in mapped else guess(text) or NOT_SAID
         rows.append(Spelling(index, text, times, chosen, options))
+    return rows
+
+
+def _new_rows(counts: Any, votes: Votes) -> list[Spelling]:
+    """Each spelling as a choice of its own, with the label that it would have."""
+    names, rows = votes_.short_names(votes, counts), []
+    for index, (text, times) in enumerate(counts.most_common(SPELLINGS)):
+        own = votes_.value_of(names[text])
+        chosen = votes.choices.get(text, own)
+        options = [(own, f"{own}, one of its own"), *([(chosen, chosen)] if chosen not in ("", own) else []), ("", "left out")]
+        rows.append(Spelling(index, text, times, chosen, options, votes.labels.get(chosen) or votes_.label_of(names[text])))
     return rows
 
 

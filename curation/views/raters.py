@@ -38,7 +38,7 @@ def listing(request: HttpRequest, project: str, question: str) -> HttpResponse:
     standing = raters.of_question(asked)
     people = raters.people(asked, standing)
     sort = request.GET.get("sort", "-votes")
-    rows = raters.ordered(people, sort)
+    rows = [person for person in raters.ordered(people, sort) if not person.figures.nameless]
     page = page_number(request.GET.get("page", ""))
     pairs = raters.pair_list(standing, most=MOST_PAIRS)
     context = {

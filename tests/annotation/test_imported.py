@@ -1,11 +1,15 @@
 """Votes that came in files settle by the same rules."""
 
-import pytest
+from datetime import timedelta
 
-from annotation import queue
+import pytest
+from django.utils import timezone
+
+from annotation import queue, rounds
 from annotation.errors import Invalid
 from annotation.imported import RaterVote, import_votes
-from annotation.models import GroundTruth, Task, Vote
+from annotation.models import GroundTruth, Lease, Task, Vote
+from annotation.tasks import create_tasks
 from tests import cast as make
 from tests.cast import Cast
 
@@ -85,3 +89,59 @@ def test_an_unknown_choice_or_item_is_named_and_nothing_is_kept(cast: Cast) -> N
         import_votes(question, [RaterVote(999, "a", "yes")])
     assert not Vote.objects.exists()
     assert not cast.project.memberships.filter(role="rater").exists()
+
+
+def test_votes_fill_an_open_task_beside_people_and_leave_what_they_hold(cast: Cast) -> None:
+    question = make.make_question(cast.project)
+    items = make.make_items(cast.project, 2)
+    create_tasks(question)
+    held = {work.item_id: work for work in queue.next_work(cast.alice, question)}
+    queue.cast_vote(cast.alice, held[items[0].pk].token, choice="yes")  # alice holds the other one still
+    done = import_votes(question, votes(items, "a:yes b:yes c:no", "a:no b:no c:no"))
+    assert (done.votes, done.surplus, done.taken, done.states) == (4, 2, 0, {"agreed": 1, "open": 1})
+    first, second = Task.objects.order_by("item_id")
+    assert (first.state, first.vote_count) == ("agreed", 3)
+    assert (second.vote_count, second.lease_count) == (2, 1)
+    assert not cast.project.memberships.filter(rater="c").exists()
+    queue.cast_vote(cast.alice, held[items[1].pk].token, choice="no")
+    assert set(GroundTruth.objects.values_list("choice__value", flat=True)) == {"yes", "no"}
+
+
+def test_a_lease_that_ran_out_holds_nothing(cast: Cast) -> None:
+    question = make.make_question(cast.project, votes=1)
+    items = make.make_items(cast.project, 1)
+    create_tasks(question)
+    queue.next_work(cast.alice, question)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
+    assert import_votes(question, votes(items, "a:yes")).states == {"agreed": 1}
+    assert Task.objects.get().lease_count == 0
+
+
+def test_votes_go_into_the_round_that_runs_and_struck_out_ones_stay_out(cast: Cast) -> None:
+    question = make.make_question(cast.project, votes=2)
+    items = make.make_items(cast.project, 2)
+    import_votes(question, votes(items, "a:yes b:yes", "a:yes b:yes"))
+    tasks = list(Task.objects.order_by("item_id"))
+    rounds.reopen(question, [tasks[0].pk])
+    rounds.void_votes(cast.project.memberships.get(rater="a"), question, by=cast.bob, why="A robot.")
+    done = import_votes(question, votes(items, "a:no b:no", "a:no b:no c:no"))
+    assert (done.votes, done.struck, done.repeats, done.raters) == (3, 1, 1, 1)
+    tasks[0].refresh_from_db()
+    assert (tasks[0].round, tasks[0].state) == (2, "agreed")
+    assert set(Vote.objects.filter(round=2).values_list("member__rater", flat=True)) == {"a", "b"}
+    assert {left.why for left in done.left} == {"struck", "repeat"}
+
+
+@pytest.mark.parametrize("state", ["disputed", "retired"])
+def test_votes_on_a_task_that_is_not_open_are_told_one_by_one(cast: Cast, state: str) -> None:
+    question = make.make_question(cast.project)
+    items = make.make_items(cast.project, 1)
+    import_votes(question, votes(items, "a:yes b:no"))
+    if state == "retired":
+        rounds.retire(question, [Task.objects.get().pk])
+    done = import_votes(question, votes(items, "a:yes c:no c:yes"))
+    assert (done.votes, done.taken, done.raters, done.states) == (0, 3, 0, {})
+    assert [(left.why, left.row, left.rater, left.state) for left in done.left] == [
+        ("taken", 1, "a", state), ("taken", 2, "c", state), ("taken", 3, "c", state),
+    ]  # fmt: skip
+    assert not cast.project.memberships.filter(rater="c").exists()

@@ -76,7 +76,7 @@ def test_a_column_that_holds_a_list_of_answers(cast: Cast, bring: Bring) -> None
     done = bring('id;text;all\na;One.;[y, n, y]\nb;Two.;["n", "n"]\nc;Three.;y|n\nd;Four.;\n', listed)
     assert (done.votes[0]["votes"], truths()) == (7, {"a": "yes", "b": "no"})
     assert set(Membership.objects.filter(role="rater").values_list("rater", flat=True)) == {
-        "1 of 3", "2 of 3", "3 of 3", "1 of 2", "2 of 2",
+        " vote 1 of 3", " vote 2 of 3", " vote 3 of 3", " vote 1 of 2", " vote 2 of 2",
     }  # fmt: skip
 
 
@@ -142,8 +142,26 @@ def test_importing_again_changes_nothing_and_says_so(cast: Cast, bring: Bring) -
     rows = "id,text,who,answer\na,One.,ann,y\na,One.,ben,n\n"
     bring(rows, long())
     again = bring(rows, long())
-    assert (again.created, again.unchanged, again.votes[0]["votes"], again.votes[0]["taken"], again.notes) == (0, 1, 0, 2, [])
+    assert (again.created, again.unchanged, again.votes[0]["votes"], again.votes[0]["taken"]) == (0, 1, 0, 2)
+    assert [(note["row"], note["message"]) for note in again.notes] == [
+        (1, "'a' waits for an adjudicator. The vote of 'ann' changes nothing there."),
+        (2, "'a' waits for an adjudicator. The vote of 'ben' changes nothing there."),
+    ]
     assert Vote.objects.count() == 2
+
+
+def test_a_second_file_fills_the_slots_that_are_still_free(cast: Cast, bring: Bring) -> None:
+    make.make_question(cast.project)
+    bring("id,text,who,answer\na,One.,ann,y\n", long(votes_required=3))
+    more = bring("id,text,who,answer\na,One.,ann,n\na,One.,ben,y\na,One.,cem,y\na,One.,dan,n\n", long())
+    result = more.votes[0]
+    assert (result["votes"], result["raters"], result["repeats"], result["surplus"], result["taken"]) == (2, 2, 1, 1, 0)
+    assert (result["states"], truths()) == ({"agreed": 1}, {"a": "yes"})
+    assert [(note["row"], note["message"]) for note in more.notes] == [
+        (1, "Rater 'ann' has a vote on 'a' already. The first counts."),
+        (4, "The vote of 'dan' is one more than 'a' needs, and does not count."),
+    ]
+    assert not Membership.objects.filter(rater="dan").exists(), "who casts no vote is no rater"
 
 
 def test_tags_come_along_and_go_by_majority(cast: Cast, bring: Bring) -> None:

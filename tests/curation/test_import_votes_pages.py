@@ -90,7 +90,7 @@ def test_votes_are_mapped_brought_in_and_reported(cast: Cast, sign_in: SignIn) -
     done = run(page)
     assert done.votes[0] | {"title": ""} == {
         "question": "toxicity", "title": "", "made": True, "votes": 5, "tasks": 2, "raters": 3, "repeats": 1, "surplus": 0, "taken": 0,
-        "states": {"agreed": 1, "disputed": 1}, "unsettled": 0, "abstained": 0, "tags_left_out": 0,
+        "struck": 0, "nameless": 0, "form": "long", "states": {"agreed": 1, "disputed": 1}, "unsettled": 0, "abstained": 0, "tags_left_out": 0,
     }  # fmt: skip
     shown = client.get(page).content.decode()
     assert "the question was made on the way" in shown
@@ -237,5 +237,5 @@ def test_the_command_brings_votes_to_items_that_are_there(cast: Cast, tmp_path: 
     with pytest.raises(CommandError, match="There is no text with the id 't9' in the project"):
         command(str(path), *options)
     said, _ = command(str(path), *options, "--skip-bad")
-    assert said.splitlines() == ["4 rows: 0 new items, 2 unchanged, 1 bad.", "toxicity: 3 votes, 3 new raters, 2 tasks: 2 agreed."]
-    assert set(Membership.objects.filter(role="rater").values_list("rater", flat=True)) == {"1 of 2", "2 of 2", "1 of 1"}
+    assert said.splitlines() == ["4 rows: 0 new items, 2 unchanged, 1 bad.", "toxicity: 3 votes, 3 of them votes that came without names, 2 tasks: 2 agreed."]
+    assert set(Membership.objects.filter(role="rater").values_list("rater", flat=True)) == {" vote 1 of 2", " vote 2 of 2", " vote 1 of 1"}

@@ -5,8 +5,11 @@ import re
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
+from annotation.imported import COUNTED, RaterVote, import_votes
 from annotation.models import Membership, Pause, Question, Role
+from tests import cast as make
 from tests.cast import Cast, make_items, make_question
 from tests.curation.settled import settle
 
@@ -139,3 +142,25 @@ def test_the_agreement_page_shows_the_three_ways_and_the_parts_asked_for(cast: C
     assert "Dawid-Skene converged in" in capsys.readouterr().out
     assert client.get("/p/study/agreement/toxicity/?group=%00&by=nothing%00").status_code == 200
     assert client.get("/api/v1/projects/study/agreement/toxicity/?group=%00").status_code in (200, 400)
+
+
+def test_votes_that_came_as_counts_are_called_so_and_never_people(cast: Cast, sign_in, capsys) -> None:  # type: ignore[no-untyped-def]
+    asked = make.make_question(cast.project, "counted", policy="majority")
+    items = make.make_items(cast.project, 12, start=900)
+    import_votes(asked, [RaterVote(item.pk, f"{COUNTED}{k} of 3", "yes") for item in items for k in (1, 2, 3)])
+    bob = sign_in(cast.bob)
+    why = "These votes came as counts: nobody knows who cast which."
+    page = bob.get(reverse("raters", args=["study", "counted"])).content.decode()
+    assert "Not defined for 36 votes." in page
+    assert why in page
+    assert "Nobody has voted yet" not in page
+    assert "0 raters, 36 votes" in page
+    assert why in bob.get(reverse("agreement_question", args=["study", "counted"])).content.decode()
+    number = cast.project.memberships.filter(role="rater").first().number
+    assert why in bob.get(reverse("rater", args=["study", "counted", number])).content.decode()
+    people = bob.get(reverse("people", args=["study"])).content.decode()
+    assert "36 votes came as counts or without names" in people
+    assert " came in files" not in people
+    assert "counts or without names" in bob.get(reverse("overview", args=["study"])).content.decode()
+    call_command("raters", "study", "counted")
+    assert f"36 votes in no figure of single raters. {why}" in capsys.readouterr().out

@@ -5,6 +5,7 @@ import uuid
 import pytest
 from django.utils import timezone
 
+from annotation.imported import COUNTED, RaterVote, import_votes
 from annotation.models import (
     Abstention,
     Check,
@@ -19,6 +20,7 @@ from annotation.models import (
 )
 from curation import agreement, raters
 from curation.stats.intervals import wilson
+from tests import cast as make
 from tests.cast import Cast, make_items, make_question, make_tasks
 from tests.curation.settled import settle
 
@@ -229,3 +231,31 @@ def test_agreement_by_metadata_of_items(cast: Cast) -> None:
     assert (found.both, found.parts[0].raters) == (None, None)
     settle(cast, question, make_items(cast.project, 1, start=3, metadata={"recipe": "A2T"}), ["nnn"])
     assert agreement.by_metadata(question, "recipe").parts[0].figures.items == 3
+
+
+def test_votes_that_came_as_counts_are_nobodys_and_named_ones_beside_them_keep_their_figures(cast: Cast) -> None:
+    asked = make.make_question(cast.project, "counted", policy="majority")
+    items = make.make_items(cast.project, 14, start=900)
+    two = [RaterVote(item.pk, who, "yes" if k % 2 else "no") for k, item in enumerate(items[:12]) for who in ("ann", "ben")]
+    counts = [RaterVote(item.pk, f"{COUNTED}{k} of 3", "yes") for item in items[12:] for k in (1, 2, 3)]
+    beside = [RaterVote(items[12].pk, "ann", "no")]
+    import_votes(asked, [*two, *counts, *beside])
+    standing = raters.of_question(asked)
+    assert standing.methods is not None
+    assert (standing.items, standing.methods.tasks, standing.tasks_left_out, standing.nameless_votes) == (14, 12, 2, 6)
+    assert standing.nameless == "These votes came as counts: nobody knows who cast which."
+    assert [(pair.observed.n, pair.observed.value) for pair in raters.pair_list(standing)] == [(12, 1.0)]
+    by_name = {Membership.objects.get(pk=rater.member_id).rater: rater for rater in standing.raters}
+    assert (by_name["ann"].votes, by_name["ann"].reliability.n, by_name["ann"].agreement.n) == (13, 12, 13)
+    counted = by_name[f"{COUNTED}1 of 3"]
+    assert (counted.votes, counted.confusion) == (2, None)
+    for figure in (counted.agreement, counted.reliability, counted.unsure):
+        assert (figure.value, figure.reason) == (None, standing.nameless)
+
+
+def test_a_question_of_counts_alone_has_no_pairs_and_no_dawid_skene(cast: Cast) -> None:
+    asked = make.make_question(cast.project, "counted", policy="majority")
+    items = make.make_items(cast.project, 12, start=900)
+    import_votes(asked, [RaterVote(item.pk, f"{COUNTED}{k} of 3", "yes") for item in items for k in (1, 2, 3)])
+    standing = raters.of_question(asked)
+    assert (standing.methods, len(standing.pairs), standing.tasks_left_out, standing.nameless_votes) == (None, 0, 12, 36)

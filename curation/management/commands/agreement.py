@@ -48,6 +48,8 @@ class Command(BaseCommand):
 
     def _methods(self, standing: raters.Standing) -> None:
         methods = standing.methods
+        if standing.nameless:
+            self.stdout.write(f"{standing.tasks_left_out:,} tasks are left out of Dawid-Skene. {standing.nameless}")
         if methods is None:
             return
         for method, name in raters.METHODS.items():

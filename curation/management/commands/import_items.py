@@ -150,8 +150,11 @@ def _add_votes(parser: ArgumentParser) -> None:
     group.add_argument("--time", metavar="COLUMN", help="when: ISO 8601, or seconds since 1970")
     group.add_argument("--elapsed", metavar="COLUMN", help="how long the answer took, in milliseconds")
     group.add_argument("--attributes", nargs="+", metavar="COLUMN", help="what is known of the rater")
-    group.add_argument("--choice", action="append", metavar="SPELLING=CHOICE", help="an answer as the file spells it; no choice: no vote")
+    spelt = "an answer as the file spells it, as in --choice=-1=no; no choice: no vote"
+    group.add_argument("--choice", action="append", metavar="SPELLING=CHOICE", help=spelt)
     group.add_argument("--tag", action="append", metavar="SPELLING=TAG")
+    group.add_argument("--title", help="of a question that is made of the answers")
+    group.add_argument("--label", action="append", metavar="CHOICE=LABEL", help="how a choice of such a question is called")
     group.add_argument("--votes-required", type=int, help="votes a task needs; as many as it has raters when not given")
     group.add_argument("--policy", help="of a question that is made: unanimous or majority")
     group.add_argument("--existing", action="store_true", help="the items are in the project already; only votes come")
@@ -160,16 +163,18 @@ def _add_votes(parser: ArgumentParser) -> None:
 def _votes(options: dict[str, Any]) -> Votes:
     if options["question"] is None or options["answers"] is None:
         raise Invalid("Votes need --question and --answers.")
-    parts = ("rater", "comment", "time", "elapsed", "votes_required", "policy")
+    parts = ("rater", "comment", "time", "elapsed", "votes_required", "policy", "title")
     return Votes.of({
         "form": options["votes"], "question": options["question"], "make": options["make"], "columns": options["answers"],
         "tags": options["tags"], "attributes": options["attributes"], **{part: options[part] for part in parts},
         "choices": _pairs(options["choice"]), "tag_values": _pairs(options["tag"]),
+        "labels": _pairs(options["label"], first=True),
     })  # fmt: skip
 
 
-def _pairs(given: list[str] | None) -> dict[str, str]:
-    pairs = [text.rpartition("=") for text in given or []]
+def _pairs(given: list[str] | None, *, first: bool = False) -> dict[str, str]:
+    """Split at the last sign, since a spelling may hold one; `first`: at the first."""
+    pairs = [text.partition("=") if first else text.rpartition("=") for text in given or []]
     if wrong := next((value for spelling, sign, value in pairs if not sign or not spelling), None):
         raise Invalid(f"{wrong!r} is no SPELLING=VALUE.")
     return {spelling: value.strip() for spelling, _, value in pairs}

@@ -27,8 +27,13 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(raters.as_json(question, options["sort"])))
             return
-        for person in raters.ordered(raters.people(question, raters.of_question(question)), options["sort"]):
+        standing = raters.of_question(question)
+        if standing.nameless:
+            self.stdout.write(f"{standing.nameless_votes:,} votes in no figure of single raters. {standing.nameless}")
+        for person in raters.ordered(raters.people(question, standing), options["sort"]):
             figures = person.figures
+            if figures.nameless:
+                continue
             time = "not timed" if figures.median_s is None else f"{figures.median_s:.1f} s"
             self.stdout.write(f"{person.pseudonym}{', paused' if person.paused else ''}: {figures.votes:,} votes, {time}")
             self.stdout.write(f"  with the others   {say(figures.agreement)}")
