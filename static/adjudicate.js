@@ -1,7 +1,7 @@
 // A ruling: keys, the draft that survives reload and Esc, and a sending that never loses what was typed.
 (() => {
   "use strict";
-  const { singleKey, inText } = window.assay;
+  const { outbox, singleKey, inText } = window.assay;
   const $ = (id) => document.getElementById(id);
   const court = document.querySelector(".court");
   const form = $("ruling");
@@ -30,6 +30,7 @@
   // ---------------------------------------------------------------- the draft, by the hold's token
   const KEY = `assay:ruling:${document.body.dataset.person}:${court.dataset.token}:${blind ? "blind" : "open"}`;
   const picked = (inputs) => inputs.filter((input) => input.checked).map((input) => input.value);
+  const KEYS = ["blind", "open"].map((step) => `assay:ruling:${document.body.dataset.person}:${court.dataset.token}:${step}`);
   const keepDraft = () => localStorage.setItem(KEY, JSON.stringify({ choice: picked(choices)[0] ?? null, tags: picked(boxes), reason: picked(reasons)[0] ?? null, note: note?.value ?? "", at: Date.now() }));
   const readDraft = () => { try { return JSON.parse(localStorage.getItem(KEY)); } catch { return null; } };
   const forgetOldDrafts = () => {
@@ -60,7 +61,7 @@
     text.append(b, ` ${words} `);
     if (link) { const a = document.createElement("a"); a.href = link; a.append("Sign in again"); text.append(a); }
     box.append(text);
-    $("notices").replaceChildren(box);
+    $("said").replaceChildren(box);
     box.scrollIntoView({ block: "nearest" });
   };
 
@@ -69,7 +70,9 @@
   let again = null;
   const send = async (action, choice) => {
     if (sending) return;
-    if (action !== "back" && "look" in court.dataset && picture && !picture.looked()) {
+    // To confirm what one ruled blind takes no second look; to rule, or to change it, does.
+    const changes = (choice ?? chosen())?.value !== court.dataset.ruled;
+    if (action !== "back" && changes && picture && !picture.looked()) {
       notice("warn", picture.covered() ? "Uncover the picture first." : "The picture is not there yet.", "A ruling says what somebody saw. If it does not come, give the dispute back.");
       return;
     }
@@ -78,6 +81,7 @@
     const body = new FormData(form);
     body.set("do", action);
     if (choice) body.set("choice", choice.value);
+    if (picture?.looked() && !picture.covered()) body.set("looked", "on");
     body.set("csrfmiddlewaretoken", document.cookie.match(/(?:^|; )assay_csrf=([^;]*)/)?.[1] ?? "");
     let response = null;
     try {
@@ -108,10 +112,67 @@
     const by = event.submitter;
     if (by?.id === "back") send("back");
     else if (by?.matches(CHOICES)) pick(by);
-    else if (by?.id === "confirm") send("rule");
+    else if (by?.id === "flag-send") flag();
+    else if (by?.id === "confirm") rule();
   });
+  form.noValidate = true; // what is missing is written beside its field
+  const rule = () => {
+    $("choice-error").hidden = Boolean(chosen());
+    $("reason-error").hidden = picked(reasons).length > 0;
+    if (!chosen()) choices[0].focus();
+    else if (!picked(reasons).length) reasons[0].focus();
+    else send("rule");
+  };
+
+  // ---------------------------------------------------------------- flags: kept, then sent, as where people label
+  const { task, item } = court.dataset;
+  const flagNote = $("flag-note");
+  const flagReasons = [...form.querySelectorAll("[name=flag_reason]")];
+  const isFlagOpen = () => !("closed" in $("flag").dataset);
+  const toggleFlag = () => {
+    const opens = $("flag").toggleAttribute("data-closed") === false;
+    $("flag-button").setAttribute("aria-expanded", String(opens));
+    if (opens) $("flag").scrollIntoView({ block: "nearest" });
+  };
+  const flag = () => {
+    const reason = picked(flagReasons)[0];
+    $("flag-error").hidden = Boolean(reason);
+    if (!reason) return;
+    const label = flagReasons.find((one) => one.checked).closest("label").textContent.replace(/^\s*\d\s*/, "").trim();
+    const body = { person: Number(document.body.dataset.person), task: Number(task), reason, note: flagNote.value.trim() };
+    flagNote.value = "";
+    toggleFlag();
+    outbox.put({ id: `flag:${task}:${reason}`, kind: "flag", url: court.dataset.flag, item: Number(item), label: `flag, ${label.toLowerCase()}`, body });
+    if (reason === "illegal") takeAway();
+  };
+  // Text, picture, votes, draft: off this screen now, whether the server has heard of it or not.
+  let taken = false;
+  const takeAway = () => {
+    if (taken) return;
+    taken = true;
+    again = null;
+    for (const key of KEYS) localStorage.removeItem(key);
+    for (const part of [...court.children]) if (part.id !== "notices") part.remove();
+    notice("warn", "Taken out of sight.", "Nobody is shown this item any more as soon as the flag is through.");
+    const next = document.createElement("a");
+    next.className = "btn";
+    next.href = location.pathname;
+    next.append("Go on");
+    $("said").firstElementChild.append(next);
+    next.focus();
+  };
+  outbox.listen((what, entry) => {
+    if (what === "kept elsewhere" && outbox.takesAway(entry) && entry.item === Number(item)) takeAway();
+    if (what === "sent" && entry.kind === "flag" && !taken && entry.body.task === Number(task)) notice("ok", "Flagged.", "A researcher is told. Go on as usual.");
+  });
+  $("flag-button").addEventListener("click", toggleFlag);
   $("send")?.addEventListener("click", () => send("blind", opened));
-  form.addEventListener("input", () => { keepDraft(); show(); });
+  form.addEventListener("input", () => {
+    keepDraft();
+    show();
+    if (chosen()) $("choice-error")?.setAttribute("hidden", "");
+    if (picked(reasons).length) $("reason-error")?.setAttribute("hidden", "");
+  });
   const setSeed = () => {
     const closed = $("seed").toggleAttribute("data-closed");
     $("seed").open = !closed;
@@ -122,21 +183,27 @@
 
   // ---------------------------------------------------------------- keys
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.ctrlKey && !blind) { event.preventDefault(); form.requestSubmit($("confirm")); return; }
+    if (event.key === "Enter" && event.ctrlKey && !blind && !taken && event.target !== flagNote) { event.preventDefault(); form.requestSubmit($("confirm")); return; }
     const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
     if (digit && event.shiftKey && !event.repeat && !event.ctrlKey && !event.altKey && !event.metaKey && !inText(event.target) && "singleKeysOn" in document.body.dataset) {
       const reason = reasons[Number(digit) - 1];
       if (reason) { reason.checked = true; keepDraft(); show(); event.preventDefault(); }
       return;
     }
+    if (taken) return;
+    if (event.key === "Enter" && event.ctrlKey && event.target === flagNote) { event.preventDefault(); flag(); return; }
     const key = singleKey(event);
     if (key === null || (document.querySelector(":popover-open") && key !== "?" && key !== "g")) return;
     const choice = choices.find((one) => one.dataset.key === key);
     const box = $("tags") && !("closed" in $("tags").dataset) && boxes.find((one) => one.dataset.key === key);
-    if (box) { box.checked = !box.checked; keepDraft(); show(); }
+    const wrong = isFlagOpen() && flagReasons[Number(key) - 1];
+    if (wrong) { wrong.checked = true; $("flag-error").hidden = true; }
+    else if (isFlagOpen() && key === "enter" && picked(flagReasons).length && !event.target.closest("button, a, summary")) flag();
+    else if (box) { box.checked = !box.checked; keepDraft(); show(); }
     else if (choice) pick(choice);
     else if (key === "enter" && opened && !event.target.closest("button, a, summary")) send("blind", opened);
     else if (key === "a") send("back");
+    else if (key === "f") toggleFlag();
     else if (key === "c" && note) note.focus();
     else if (key === "s" && $("seed")) setSeed();
     else if (key === "u" && picture) picture.toggleCover();
@@ -156,4 +223,5 @@
     if (note && !note.value) note.value = draft.note;
   }
   show();
+  if (outbox.takenAway().has(Number(item))) takeAway();
 })();

@@ -37,10 +37,10 @@
       if (checked) field.dispatchEvent(new Event("change", { bubbles: true }));
     }
   };
-  const hide = () => {
+  const hide = ({ keeping = true } = {}) => {
     const out = exit().href;
     sessionStorage.setItem(HIDDEN, out);
-    keepForm();
+    if (keeping) keepForm();
     document.title = "Assay";
     root.hidden = true;
     location.replace(out);
@@ -58,6 +58,22 @@
   window.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.isComposing && exit()) { event.preventDefault(); event.stopPropagation(); hide(); }
   }, { capture: true });
+
+  // ---------------------------------------------------------------- other tabs of this browser
+  // Whoever signs out, or withdraws their consent, in one tab wants no item left on screen in another; nor does whoever signs in after them.
+  const PERSON = "assay:person"; // who is signed in in this browser
+  const WITHDRAWN = "assay:withdrawn"; // the project's pages, and when
+  const person = root.dataset.person;
+  if (person && localStorage.getItem(PERSON) !== person) localStorage.setItem(PERSON, person);
+  window.addEventListener("storage", (event) => {
+    const left = event.key === PERSON && event.newValue !== person;
+    const withdrawn = event.key === WITHDRAWN && event.newValue && location.pathname.startsWith(event.newValue.split(" ")[0]);
+    if (person && exit() && (left || withdrawn)) hide({ keeping: !left });
+  });
+  document.addEventListener("submit", ({ target, submitter }) => {
+    if ("signsOut" in target.dataset) localStorage.removeItem(PERSON);
+    if (submitter?.dataset.withdraws) localStorage.setItem(WITHDRAWN, `${submitter.dataset.withdraws} ${Date.now()}`);
+  });
 
   // ---------------------------------------------------------------- small things
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });

@@ -2,26 +2,34 @@
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
+  document.getElementById("data").remove(); // what is held is known here; the page keeps no second copy of an item
   const { outbox, singleKey, inText } = window.assay;
   const $ = (id) => document.getElementById(id);
   const form = $("task");
   const LONG_TEXT = 280; // as in views/labelling.py
   const BOUNCE_MS = 300; // the second click of a double click is not an answer to the next item
   const SLOW_MS = 1000;
+  const TINY = 64; // pixels; a smaller picture is shown with its pixels sharp
   const DRAFT = `assay:draft:${data.person}:`;
   const DRAFT_DAYS = 2;
+  const FEEDBACK = `assay:feedback:${data.person}:${location.pathname}`;
 
   const buttons = new Map([...form.querySelectorAll(".choice")].map((button) => [button.value, button]));
   const boxes = [...form.querySelectorAll("input[name=tag]")];
   const comment = $("comment");
-  const note = $("note");
+  const note = $("flag-note");
 
   // What is held, first the one on screen; what was answered from here, newest first.
   let held = data.work;
   let review = data.review;
+  delete data.work;
+  delete data.review;
+  const gone = outbox.takenAway(); // items that this person flagged as possibly illegal: never shown again, whatever the server still says
   const answers = data.answers;
   const answered = new Set(outbox.unsent().map((entry) => entry.body.token).filter(Boolean));
-  held = held.filter((work) => !answered.has(work.token));
+  held = held.filter((work) => !answered.has(work.token) && !gone.has(work.item));
+  if (review && gone.has(review.item)) review = null;
+  const sent = new Map(); // by the outbox's id: the task an answer was for, until the server has the answer
   let back = review ? answers.findIndex((answer) => answer.vote === review.vote) : -1;
   let opened = null; // the choice whose tags are open
   let shownAt = 0;
@@ -149,6 +157,7 @@
         frame.style.setProperty("--w", task.width);
         frame.style.setProperty("--h", task.height);
         frame.dataset.sized = "";
+        frame.toggleAttribute("data-tiny", Math.max(task.width, task.height) < TINY);
         $("size").textContent = `, ${task.width} by ${task.height}`;
         zoom(false);
         cover(task.covered);
@@ -222,7 +231,7 @@
     if (practised) return; // it stays on screen until its feedback is read
     pictures?.keep(review ? [review, ...held] : held);
     if (state === "stop") showStop();
-    if (!task) { shown = ""; pictures?.show(null); if (focus && state !== "waiting") $(state).querySelector("h2").focus(); return; }
+    if (!task) { shown = ""; clear(); pictures?.show(null); if (focus && state !== "waiting") $(state).querySelector("h2").focus(); return; }
     if (shown === idOf(task)) return;
     shown = idOf(task);
     const long = (task.text ?? "").length > LONG_TEXT;
@@ -251,6 +260,15 @@
     window.scrollTo(0, 0);
     if (focus) $("item").focus({ preventScroll: true });
   };
+  // Nothing of an item stays in the page when none is shown.
+  const clear = () => {
+    for (const id of ["text", "origin", "item-id", "size"]) $(id)?.replaceChildren();
+    for (const name of ["token", "task", "vote"]) form.elements[name].value = "";
+    comment.value = note.value = "";
+    for (const box of boxes) box.checked = false;
+    for (const id of ["abstain", "flag", "comment-field"]) open(id, false);
+    openTags(null);
+  };
   // The address says which answer is open, so that a reload, or showing it again after Esc, opens it too.
   const showAddress = () => {
     const here = location.pathname + (review ? `?answer=${review.vote}` : "");
@@ -258,8 +276,9 @@
     const exit = document.querySelector("a[data-exit]");
     exit.href = `${exit.pathname}?back=${encodeURIComponent(here)}`;
   };
+  const barred = () => !current() && Boolean(stop?.bars); // no consent, a break, a pause: nothing is shown, not even what was answered
   const showUndo = () => {
-    const next = answers[back + 1];
+    const next = barred() ? null : answers[back + 1];
     $("undo").hidden = !next;
     if (next) $("undo").href = `?answer=${next.vote}`;
     $("undo").querySelector("span").textContent = review ? "Further back" : "Undo";
@@ -317,12 +336,14 @@
     answer.append(given.label + (tags.length ? `: ${tags.join(", ")}` : ""));
     $("feedback-answer").replaceChildren("The answer is ", answer, ".");
     $("feedback-why").textContent = given.why;
+    sessionStorage.setItem(FEEDBACK, JSON.stringify(given)); // a reload shows it again, until it was read
     form.toggleAttribute("data-item-gone", !practised); // answered before a reload
     show({ focus: false });
     $("feedback-h").focus();
   };
   const goOn = () => {
     feedback = practised = null;
+    sessionStorage.removeItem(FEEDBACK);
     shown = "";
     show();
   };
@@ -360,8 +381,10 @@
   };
   // The answer is kept first, then the screen moves on, then it is sent.
   const hand = (task, entry) => {
+    sent.set(entry.id, task);
     outbox.put(entry);
     localStorage.removeItem(DRAFT + idOf(task));
+    $("comment-error").hidden = true;
     if (task.token) { answered.add(task.token); held.shift(); }
     if (task.practice && entry.kind === "vote") { practised = task; openTags(null); buttons.get(entry.body.choice)?.setAttribute("aria-pressed", "true"); }
     leaveReview();
@@ -380,11 +403,27 @@
     if (!reason) return;
     const task = current();
     const label = form.querySelector("input[name=flag_reason]:checked").closest("label").textContent.replace(/^\s*\d\s*/, "").trim();
-    outbox.put({ id: `flag:${task.task}:${reason}`, kind: "flag", url: data.urls.flag, label: `flag, ${label.toLowerCase()}`, body: { person: data.person, task: task.task, reason, note: note.value.trim() } });
+    outbox.put({ id: `flag:${task.task}:${reason}`, kind: "flag", url: data.urls.flag, item: task.item, label: `flag, ${label.toLowerCase()}`, body: { person: data.person, task: task.task, reason, note: note.value.trim() } });
+    if (reason === "illegal") { takeAway(task.item); say("Taken out of sight"); return; }
     note.value = "";
     keepDraft();
     open("flag", false);
     $("item").focus({ preventScroll: true });
+  };
+
+  // Text, picture, draft and all: off this screen now, whether the server has heard of it or not.
+  const takeAway = (item) => {
+    gone.add(item);
+    const has = (task) => task?.item === item;
+    if (![review, practised, ...held, ...sent.values()].some(has)) return;
+    for (const task of [review, practised, ...held, ...sent.values()].filter(has)) localStorage.removeItem(DRAFT + idOf(task));
+    for (const [id, task] of sent) if (has(task)) sent.delete(id);
+    if (has(review)) { answers.splice(back, 1); leaveReview(); }
+    if (has(practised)) { practised = feedback = null; sessionStorage.removeItem(FEEDBACK); }
+    held = held.filter((task) => !has(task));
+    clear();
+    shown = "";
+    show();
   };
 
   // What the server says we hold. The one on screen stays there, unless something stops the work.
@@ -394,8 +433,9 @@
     stop = received.stop ?? null;
     showCare();
     if (stop) held = held.filter((one) => work.some((other) => other.token === one.token));
+    if (stop?.bars) leaveReview();
     const onScreen = held[0];
-    const others = work.filter((one) => !answered.has(one.token) && one.token !== onScreen?.token);
+    const others = work.filter((one) => !answered.has(one.token) && !gone.has(one.item) && one.token !== onScreen?.token);
     held = onScreen ? [work.find((one) => one.token === onScreen.token) ?? onScreen, ...others] : others;
     show({ focus: !onScreen && !inText(document.activeElement) });
   };
@@ -408,12 +448,16 @@
 
   outbox.listen((what, entry, received) => {
     if (what === "waiting") { undoWhenSent = false; say(""); show({ focus: false }); return; }
+    if (what === "kept elsewhere") { if (outbox.takesAway(entry)) takeAway(entry.item); return false; }
     if (what === "sent elsewhere") { if (form.dataset.state === "waiting") refill(); return; }
     clearTimeout(slow);
+    const task = sent.get(entry.id);
+    sent.delete(entry.id);
+    if (what === "refused" && task && received.fields.comment) { giveBack(task, entry, received.message); return true; }
     if (what === "refused") { if (practised?.token === entry.body.token) { practised = null; shown = ""; } say("Not taken"); if (entry.body.token) refill(); else show({ focus: false }); return; }
     if (entry.kind === "flag") {
       say("Flagged", "", true);
-      if (entry.body.reason === "illegal") { held = held.filter((one) => one.task !== entry.body.task); leaveReview(); shown = ""; refill(); }
+      if (outbox.takesAway(entry)) { takeAway(entry.item); refill(); }
       return;
     }
     if (entry.kind === "abstain") say("Abstained", "", true);
@@ -431,24 +475,46 @@
     if (undoWhenSent && !outbox.unsent().length) { undoWhenSent = false; undo(); }
   });
 
+  // A comment that cannot be kept: its item is on screen again, with the words in their field and what is wrong beside it.
+  const giveBack = (task, entry, message) => {
+    if (current()) keepDraft();
+    if (practised === task) practised = null;
+    const draft = { comment: entry.body.comment, note: "", choice: entry.body.choice, tags: entry.body.tags, at: Date.now() };
+    localStorage.setItem(DRAFT + idOf(task), JSON.stringify(draft));
+    if (task.vote) { review = task; back = answers.findIndex((answer) => answer.vote === task.vote); }
+    else { answered.delete(task.token); leaveReview(); held = [task, ...held.filter((one) => one.token !== task.token)]; }
+    shown = "";
+    show({ focus: false });
+    open("comment-field", true);
+    $("comment-error").textContent = `Not taken. ${message}`;
+    $("comment-error").hidden = false;
+    comment.focus();
+  };
+
   // ---------------------------------------------------------------- going back
   let undone = Promise.resolve(); // one after the other: two presses go back two answers
-  const undo = () => { undone = undone.then(undoOnce); };
-  const undoOnce = async () => {
-    if (practised) return;
+  const undo = () => { undone = undone.then(() => undoOnce()); };
+  const undoOnce = async (skipped = "") => {
+    if (practised || barred()) return;
     if (back < 0 && outbox.unsent().length) { undoWhenSent = true; say("Your last answer opens as soon as it is through."); return; }
     const answer = answers[back + 1];
-    if (!answer) { say("There is nothing further back that can be changed."); return; }
+    if (!answer) { say(`${skipped}There is nothing further back that can be changed.`); showUndo(); return; }
     let response;
     try {
       response = await fetch(data.urls.votes.replace("/0/", `/${answer.vote}/`), { headers: { Accept: "application/json" }, redirect: "manual" });
     } catch { say("It cannot be opened now: the connection is gone."); return; }
     if (response.type === "opaqueredirect") { location.href = `?answer=${answer.vote}`; return; }
+    if (response.status === 404) { // its item was taken out, or a researcher struck the answer out
+      answers.splice(back + 1, 1);
+      await undoOnce("One answer cannot be opened any more. ");
+      return;
+    }
+    if (response.status === 409) { say((await response.json().catch(() => null))?.message ?? "It cannot be opened now."); refill(); return; }
     if (!response.ok) { say("It cannot be opened now. Try again in a moment."); return; }
     if (current()) keepDraft();
     back += 1;
     review = await response.json();
-    say("Your answer was: ", choiceOf(review.choice)?.label ?? review.choice);
+    say(`${skipped}Your answer was: `, choiceOf(review.choice)?.label ?? review.choice);
     show();
   };
   const keep = () => send(choiceOf(review.choice));
@@ -545,5 +611,7 @@
   show({ focus: false });
   showCare();
   if (!held.length && !review && !answered.size) $(form.dataset.state).querySelector("h2").focus({ preventScroll: true });
+  const unread = sessionStorage.getItem(FEEDBACK);
+  if (unread && !barred()) showFeedback(JSON.parse(unread));
   if (answered.size) refill();
 })();

@@ -23,11 +23,12 @@
     drop(entry);
     try { localStorage.setItem(PREFIX + entry.id, JSON.stringify(entry)); } catch { memory.set(entry.id, entry); }
   };
-  const tell = (what, entry, data) => { for (const listener of listeners) listener(what, entry, data); };
+  // Whether one of the listeners saw to it: then nothing more is shown here.
+  const tell = (what, entry, data) => listeners.map((listener) => listener(what, entry, data)).includes(true);
 
   const csrf = () => document.cookie.match(/(?:^|; )assay_csrf=([^;]*)/)?.[1] ?? "";
 
-  // -> ["sent", data] | ["refused", message] | ["signed out"] | ["offline"] | ["failed"]
+  // -> ["sent", data] | ["refused", {message, fields}] | ["signed out"] | ["offline"] | ["failed"]
   const post = async (entry) => {
     let response;
     try {
@@ -42,7 +43,7 @@
     if (response.status === 403 && !data) return ["signed out"]; // the cookie of the form's protection went with the session
     if (data?.code === "other_person") return ["signed out"];
     if (data && response.status >= 400 && response.status < 500 && response.status !== 429) {
-      return ["refused", [data.message, ...Object.values(data.fields ?? {})].join(" ")];
+      return ["refused", { message: [data.message, ...Object.values(data.fields ?? {})].join(" "), fields: data.fields ?? {} }];
     }
     return ["failed"];
   };
@@ -59,7 +60,7 @@
       tried.add(entry.id);
       const [outcome, data] = await post(entry);
       if (outcome === "sent") { drop(entry); trouble = null; wait = FIRST_WAIT_MS; tell("sent", entry, data); continue; }
-      if (outcome === "refused") { keep({ ...entry, refused: data }); tell("refused", entry, data); continue; }
+      if (outcome === "refused") { keep({ ...entry, refused: data.message }); if (tell("refused", entry, data)) drop(entry); continue; }
       failed = outcome === "signed out" ? outcome : "offline";
       if (outcome !== "failed") break; // no connection, no session: the others would fare no better
     }
@@ -113,7 +114,11 @@
     box.replaceChildren(...notices);
   };
 
+  // The flag that takes an item away from everyone takes it off this person's screens at the press, also offline. `item` is its id.
+  const takesAway = (entry) => entry?.kind === "flag" && entry.body.reason === "illegal";
   window.assay.outbox = {
+    takesAway,
+    takenAway: () => new Set(unsent().filter(takesAway).map((entry) => entry.item)),
     put(entry) { keep({ ...entry, at: performance.timeOrigin + performance.now() }); pump(); },
     unsent,
     listen(listener) { listeners.push(listener); },
@@ -123,7 +128,7 @@
     if (!event.key?.startsWith(PREFIX)) return;
     if (!unsent().length) trouble = null;
     draw();
-    if (event.newValue === null) tell("sent elsewhere");
+    if (event.newValue === null) tell("sent elsewhere"); else if (event.oldValue === null) tell("kept elsewhere", read(event.key));
   });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) now(); });
   if (box) box.tabIndex = -1;

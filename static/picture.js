@@ -10,6 +10,7 @@
   frame.style.setProperty("--w", frame.dataset.width);
   frame.style.setProperty("--h", frame.dataset.height);
   frame.dataset.sized = "";
+  frame.toggleAttribute("data-tiny", Math.max(frame.dataset.width, frame.dataset.height) < 64); // as in label.js
 
   const isCovered = () => figure.classList.contains("is-covered");
   const isZoomed = () => figure.classList.contains("is-zoomed");

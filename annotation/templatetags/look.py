@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.guidelines import as_html
 from annotation.models import Project, User
 
 register = template.Library()
@@ -53,6 +54,9 @@ MARKS = {
     "machine": ("by machine", '<rect x="1.8" y="1.8" width="8.4" height="8.4" rx="1"/>'),
     "both": ("people and machine", '<rect x="1" y="1" width="7.5" height="7.5" rx="1"/><circle class="person" cx="8" cy="8" r="3.6"/>'),
 }
+
+
+register.filter("markdown", as_html)
 
 
 @register.simple_tag

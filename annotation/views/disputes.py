@@ -1,5 +1,6 @@
 """Adjudication: what waits, the ruling made blind, then the votes and the ruling that stands."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -12,8 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access, consistency, disputes, gate, queue
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import AbstainReason, Membership, Question, Role, RulingReason, TagUse
-from annotation.views.labelling import LONG_TEXT, check_texts, label_of, stop_as_json, tags_for, token_of
+from annotation.models import AbstainReason, FlagReason, Membership, Question, Role, RulingReason, TagUse
+from annotation.views.labelling import LONG_TEXT, check_texts, label_of, number_of, stop_as_json, tags_for, token_of
 
 
 @require_GET
@@ -39,7 +40,10 @@ def listing(request: HttpRequest, project: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def dispute(request: HttpRequest, project: str, question: str) -> HttpResponse:
-    """One dispute: rule blind, read the votes, confirm or change. POST do=blind, rule or back."""
+    """One dispute: rule blind, read the votes, confirm or change. POST do=blind, rule, back or flag.
+
+    `looked`, a hold's token, says that its picture was uncovered when the blind ruling was sent; it stays so for that hold.
+    """
     member = access.adjudicator(request.user, project)
     asked = access.question(member, question)
     if request.method == "GET":
@@ -65,9 +69,14 @@ def _do(post: QueryDict, member: Membership, question: Question) -> tuple[str, s
     if action == "back":
         disputes.give_back(member, token)
         return "Given back. It waits for an adjudicator again.", reverse("disputes", args=[member.project.slug])
+    if action == "flag":
+        queue.flag(member, number_of(post, "task"), post.get("flag_reason", ""), post.get("flag_note", ""))
+        return "Flagged.", here
     if action == "blind":
         stands = disputes.rule_blind(member, token, choice=choice, tags=tags).blind_choice
-        return ("" if stands == choice else f"You had already ruled blind elsewhere: {label_of(question, stands or '')}."), here
+        return ("" if stands == choice else f"You had already ruled blind elsewhere: {label_of(question, stands or '')}."), here + (
+            f"?looked={token}" if post.get("looked") else ""
+        )
     disputes.rule(member, token, choice=choice, tags=tags, reason=post.get("reason", ""), note=post.get("note", ""))
     stood = disputes.stands(member, token)
     if stood != choice:  # the same hold, ruled on in another tab
@@ -82,6 +91,8 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
         queue.under_guideline(member, guideline)
     held = disputes.next_dispute(member, question)
     stop = None if held else gate.stop_of(member, question, ruling=True)
+    if held and held.covered and request.GET.get("looked") == str(held.token):
+        held = replace(held, covered=False)
     waiting, ruled = disputes.dispute_counts(question)
     # What was chosen belongs to the dispute it was chosen for; a note is shown again either way, to be copied.
     post = request.POST
@@ -112,6 +123,7 @@ def _page(request: HttpRequest, member: Membership, question: Question, *, error
         "chosen_label": labels.get(chosen, ""),
         "chosen_tags": tags,
         "reasons": RulingReason.choices,
+        "flag_reasons": FlagReason.choices,
         "reason": post.get("reason", "") if same else "",
         "note": post.get("note", "") if same or not held else "",
         "lost_note": "" if same else post.get("note", ""),

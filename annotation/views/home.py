@@ -1,5 +1,6 @@
 """A person's own pages: what waits for them in every project, the way out, and support."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from annotation import access, gate, queue, sql, wellbeing
 from annotation.disputes import dispute_counts
 from annotation.gate import VOTING, Care, Stop
 from annotation.models import Consent, Membership, Question, Role, User
+from annotation.views.labelling import with_figures
 
 LAST_ANSWERS = 10
 HOURS_DRAWN = 8
@@ -102,6 +104,14 @@ WHERE member.user_id = %(user)s AND held.expires_at > now()
 
 
 @dataclass(frozen=True)
+class Rest:
+    """A break that is on, or the whole minutes to the next one. How long one works and rests is each project's own rule."""
+
+    until: datetime | None
+    minutes: int | None
+
+
+@dataclass(frozen=True)
 class WorkRow:
     """One question of one project, as its line on the home page. `waits`: it can be gone on with now."""
 
@@ -114,6 +124,7 @@ class WorkRow:
     waits: bool
     practice: bool
     stop: Stop | None
+    rest: "Rest | None"  # said here only where the person's projects differ
 
 
 @require_GET
@@ -126,7 +137,10 @@ def home(request: HttpRequest) -> HttpResponse:
         .order_by("project__name", "pk")
     )
     voting = [member for member in members if member.role in VOTING]
-    work = [row for member in voting for row in _work_of(member)]
+    cares = [(member, gate.care_of(member)) for member in voting]
+    rests = {member.pk: _rest(member, care) for member, care in cares}
+    differ = len(set(rests.values())) > 1
+    work = [row for member in voting for row in _work_of(member, rests[member.pk] if differ else None)]
     disputes = [
         (member, question, *dispute_counts(question), gate.stop_of(member, question, ruling=True))
         for member in members
@@ -137,7 +151,8 @@ def home(request: HttpRequest) -> HttpResponse:
     first_dispute = next((question for _, question, waiting, _, stop in disputes if waiting and stop is None), None)
     ready = sorted((row for row in work if row.waits or _asks_consent(row)), key=lambda row: (_asks_consent(row), not row.today))
     answers = [answer for member in voting for answer in queue.last_answers(member, limit=LAST_ANSWERS)]
-    cares = [(member, gate.care_of(member)) for member in voting]
+    titles = Counter(row.question.title for row in work)
+    names = {member.project.slug: member.project.name for member in voting}
     context = {
         "members": members,
         "voting": voting,
@@ -145,13 +160,16 @@ def home(request: HttpRequest) -> HttpResponse:
         "first": None if first_dispute else next(iter(ready), None),
         "disputes": disputes,
         "first_dispute": first_dispute,
-        "answers": sorted(answers, key=lambda answer: answer.at, reverse=True)[:LAST_ANSWERS],
+        "answers": [
+            (answer, names[answer.project_slug]) for answer in sorted(answers, key=lambda answer: answer.at, reverse=True)[:LAST_ANSWERS]
+        ],
+        "twice": {title for title, times in titles.items() if times > 1},
         "holds": [(member, count) for member in voting if (count := queue.held_count(member))],
         "today": _today([member.pk for member in voting]),
         "researching": [member for member in members if member.role == Role.RESEARCHER],
         "agreed": Consent.objects.filter(member__in=voting, ended_at=None).select_related("member__project", "warning").order_by("pk"),
         **_exposure(person, cares),
-        **_break([care for _, care in cares], [member.project.break_after_minutes or 0 for member, _ in cares]),
+        "one_break": None if differ else next(iter(rests.values()), None),
     }
     return render(request, "annotation/home.html", context)
 
@@ -160,7 +178,7 @@ def _asks_consent(row: WorkRow) -> bool:
     return row.stop is not None and row.stop.code == "consent"
 
 
-def _work_of(member: Membership) -> list[WorkRow]:
+def _work_of(member: Membership, rest: Rest | None) -> list[WorkRow]:
     """The member's questions; those that are given to others are left out."""
     questions = list(member.project.questions.filter(active=True).prefetch_related("choices").order_by("pk"))
     facts = {row["id"]: row for row in sql.rows(_WORK, member=member.pk, questions=[question.pk for question in questions])}
@@ -175,10 +193,11 @@ def _work_of(member: Membership) -> list[WorkRow]:
             stop = None if waits or not fact["sensitive"] else stop
         else:
             waits = stop is None and (waits or fact["sensitive"])
+        stop = with_figures(stop, member, question) if stop else None
         votes, today = queue.progress_of(member, question)
         seconds = None if fact["median_ms"] is None else max(1, round(fact["median_ms"] / 1000))
         labels = _in_words([choice.label for choice in question.choices.all()])
-        rows.append(WorkRow(member, question, labels, seconds, today, votes, waits, fact["practice"], stop))
+        rows.append(WorkRow(member, question, labels, seconds, today, votes, waits, fact["practice"], stop, rest))
     return rows
 
 
@@ -191,26 +210,32 @@ def _in_words(labels: Sequence[str]) -> str:
 
 
 def _exposure(person: User, cares: Sequence[tuple[Membership, Care]]) -> dict[str, Any]:
-    """The meters, one set for each pair of limits that holds somewhere, and the last hours; nothing for who never meets the like."""
-    limits: dict[tuple[int | None, int | None], tuple[Membership, Care]] = {}
+    """The meters, one set for each pair of limits that holds somewhere, with the projects' names; and the last hours.
+
+    Nothing for who never meets the like.
+    """
+    alike: dict[tuple[int | None, int | None], list[tuple[Membership, Care]]] = {}
     for member, care in cares:
         if (care.hour_limit or care.day_limit) and (care.day or wellbeing.warning_of(member.project)):
-            limits.setdefault((care.hour_limit, care.day_limit), (member, care))
+            alike.setdefault((care.hour_limit, care.day_limit), []).append((member, care))
+    limits = [(" and ".join(member.project.name for member, _ in some), some[0][1], some[0][0]) for some in alike.values()]
     hours = wellbeing.last_hours(person, HOURS_DRAWN)
-    hourly = [care.hour_limit for _, care in limits.values() if care.hour_limit]
+    hourly = [care.hour_limit for _, care, _ in limits if care.hour_limit]
     return {
-        "limits": list(limits.values()),
+        "limits": limits,
         "hours": hours if any(hour.items for hour in hours) else [],
         "hour_limit": min(hourly, default=None),
     }
 
 
-def _break(cares: Sequence[Care], after: Sequence[int]) -> dict[str, Any]:
-    """The break that is on, or the first that is due where somebody is at work: who has only come has a whole sitting before them."""
-    on = [care.break_until for care in cares if care.break_until]
-    due = [(care.break_at - timezone.now()).total_seconds() / 60 for care in cares if care.break_at]
-    running = [max(0, int(minutes) + 1) for minutes, whole in zip(due, [one for one in after if one], strict=False) if minutes < whole - 1]
-    return {"break_until": max(on, default=None), "break_in": None if on else min(running, default=None)}
+def _rest(member: Membership, care: Care) -> Rest | None:
+    """The break that is on, or the one that is due where somebody is at work: who has only come has a whole sitting before them."""
+    if care.break_until:
+        return Rest(care.break_until, None)
+    if care.break_at is None:
+        return None
+    left = (care.break_at - timezone.now()).total_seconds() / 60
+    return Rest(None, max(0, int(left) + 1)) if left < (member.project.break_after_minutes or 0) - 1 else None
 
 
 def _today(members: list[int]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ other people's votes or about scores.
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,10 +22,11 @@ from annotation import access, gate, queue
 from annotation.checks import Feedback
 from annotation.errors import Conflict, Invalid, Missing, Refused
 from annotation.guidelines import as_html
-from annotation.models import AbstainReason, FlagReason, Kind, Membership, Question, TagUse
+from annotation.models import AbstainReason, FlagReason, Kind, Membership, Pause, Question, TagUse
 
 ANSWERS_BACK = 20  # how far Undo reaches
 LONG_TEXT = 280  # characters; beyond, an item is set smaller
+BARS = {"consent", "break", "paused"}  # while one of these holds, no item is shown, not even one that was answered
 STOPPED = {
     "consent": "Before you start",
     "break": "Your break",
@@ -65,12 +66,13 @@ def _page(
     work = queue.next_work(member, question)
     answers = queue.last_answers(member, question, ANSWERS_BACK)
     asked = request.GET.get("answer", "")
-    review = queue.own_vote(member, number_of(request.GET, "answer")) if asked else None
     choices = list(question.choices.all())
     tags = list(question.tags.all())
     votes, today = queue.progress_of(member, question)
     share = queue.settled_share(question)
     stop = None if work else gate.stop_of(member, question)
+    barred = bool(stop and stop.code in BARS)
+    review = queue.own_vote(member, number_of(request.GET, "answer")) if asked and not barred else None
     care = gate.care_of(member)
     shown = review or (work[0] if work else None)
     context = {
@@ -95,7 +97,7 @@ def _page(
         "pressed": said["value"] if said else review.choice if review else "",
         "pressed_tags": said["tags"] if said else review.tags if review else [],
         "error": error,
-        "last": answers[0] if answers else None,
+        "last": answers[0] if answers and not barred else None,
         "care": care,
         "stop": stop and stop_as_json(stop, member, question),
         "until": stop and stop.until,
@@ -194,17 +196,28 @@ def care_as_json(care: gate.Care) -> dict[str, Any]:
 
 def stop_as_json(stop: gate.Stop, member: Membership, question: Question, *, address: str = "label") -> dict[str, Any]:
     """Why it does not go on, when it does, and the one thing to do. `address` names the page to come back to."""
+    stop = with_figures(stop, member, question)
     act = {"label": "Your work", "url": reverse("home")}
     if stop.code == "consent":
         here = reverse(address, args=[member.project.slug, question.slug])
         act = {"label": "Read and decide", "url": f"{reverse('consent', args=[member.project.slug])}?{urlencode({'next': here})}"}
     return {
         "code": stop.code,
+        "bars": stop.code in BARS,
         "title": STOPPED[stop.code],
         "message": stop.message,
         "until": stop.until and stop.until.isoformat(),
         "act": act,
     }
+
+
+def with_figures(stop: gate.Stop, member: Membership, question: Question) -> gate.Stop:
+    """A pause with what led to it: how many answers to known tasks were right, of how many, and how many are asked for."""
+    pause = Pause.objects.filter(member=member, question=question, lifted_at=None).first() if stop.code == "paused" else None
+    if pause is None:
+        return stop
+    needed = f"{pause.floor * 100:.4g} % needed"
+    return replace(stop, message=f"{stop.message} Yours were {pause.correct:,} of {pause.answers:,} right, {needed}.")
 
 
 # ---------------------------------------------------------------- without script
@@ -219,7 +232,7 @@ def _answer_by_form(request: HttpRequest, member: Membership, question: Question
             "choice": label_of(question, post.get("choice", "")),
             "tags": post.getlist("tag"),
             "comment": post.get("comment", ""),
-            "note": post.get("note", ""),
+            "note": post.get("flag_note", ""),
         }
         return _page(request, member, question, error=error, said=said, status=422 if isinstance(error, Invalid) else error.status)
     words, feedback = done
@@ -237,7 +250,7 @@ def _do_by_form(post: Any, member: Membership, question: Question) -> tuple[str,
         queue.abstain(member, token_of(post), post.get("abstain_reason", ""))
         return "Abstained", None
     if action == "flag":
-        queue.flag(member, number_of(post, "task"), post.get("flag_reason", ""), post.get("note", ""))
+        queue.flag(member, number_of(post, "task"), post.get("flag_reason", ""), post.get("flag_note", ""))
         return "Flagged", None
     choice, tags, comment = post.get("choice", ""), tags_for(question, post.get("choice", ""), post.getlist("tag")), post.get("comment", "")
     if post.get("vote"):
@@ -302,8 +315,8 @@ def _hand_named(member: Membership, body: Mapping[str, Any], work: Sequence[queu
 
 @require_POST
 def flag(request: HttpRequest, project: str) -> JsonResponse:
-    """{person, task, reason, note} -> {}."""
-    member = access.voter(request.user, project)
+    """{person, task, reason, note} -> {}. Whoever rules on a task may flag it too, a researcher among them."""
+    member = access.member(request.user, project)
     body = body_of(request, member)
     queue.flag(member, number_of(body, "task"), str(body.get("reason", "")), str(body.get("note", "")))
     return private({})

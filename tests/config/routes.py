@@ -34,7 +34,7 @@ ROUTES: list[tuple[str, str, str]] = [
     (VOTER, "POST", f"{P}vote/"),
     (VOTER, "GET POST", f"{P}votes/<int:vote>/"),
     (VOTER, "POST", f"{P}abstain/"),
-    (VOTER, "POST", f"{P}flag/"),
+    (MEMBER, "POST", f"{P}flag/"),
     (VOTER, "POST", f"{P}release/"),
     # care
     (VOTER, "GET POST", f"{P}consent/"),

@@ -66,7 +66,7 @@ def test_a_ruling_without_a_reason_is_not_sent(cast: Cast, browser_page: Open) -
     expect(page.get_by_text("Annoyed, not abusive.")).to_be_visible()
     page.keyboard.press("y")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#confirm")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Say why")).to_be_visible()
     assert not Adjudication.objects.exclude(choice=None).exists()
 
 
@@ -134,6 +134,16 @@ def test_a_picture_is_ruled_on_after_it_was_uncovered_and_abstentions_are_told_a
     page.keyboard.press("s")
     expect(page.get_by_text("2: Too distressing")).to_be_visible()
     expect(page.get_by_text("1: I cannot judge this")).to_be_visible()
+    expect(page.get_by_role("img", name="The disputed image, uncovered")).to_be_visible()
+    page.goto("/p/study/disputes/harm/")
+    expect(page.get_by_role("img", name="The disputed image, covered")).to_be_visible()
+    page.keyboard.press("h")
+    page.keyboard.press("1")
+    page.keyboard.press("Shift+Digit2")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Uncover the picture first.")).to_be_visible()
+    page.keyboard.press("u")
+    page.keyboard.press("s")
     assert "a prompt nobody may see" not in page.content()
     axe(page)
     picture(page, "dispute-picture-open")
@@ -141,6 +151,36 @@ def test_a_picture_is_ruled_on_after_it_was_uncovered_and_abstentions_are_told_a
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("Ruled. Your ruling is recorded.")).to_be_visible()
     assert GroundTruth.objects.get().choice.value == "safe"
+
+
+def test_an_adjudicator_flags_and_possibly_illegal_takes_the_item_away_at_once(
+    cast: Cast, browser_page: Open, axe: Callable[[Page], None]
+) -> None:
+    question = make_dispute(cast)
+    task = question.tasks.get()
+    page = browser_page(cast.charlie)
+    page.goto("/p/study/disputes/toxicity/")
+    page.keyboard.press("f")
+    page.keyboard.press("2")
+    axe(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Flagged.")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_text("in an order drawn for this dispute")).to_be_visible()
+    page.context.set_offline(True)
+    page.keyboard.press("f")
+    page.keyboard.press("3")
+    page.get_by_role("button", name="Flag it").click()
+    expect(page.get_by_text("Taken out of sight.")).to_be_visible()
+    assert task.item.text not in page.content()
+    assert "Sarcasm" not in page.content()
+    page.context.set_offline(False)
+    page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('assay:out:'))")
+    page.get_by_role("link", name="Go on").click()
+    expect(page.get_by_text("No dispute waits for you")).to_be_visible()
+    assert set(task.flags.values_list("member", "reason")) == {(cast.charlie.pk, "private"), (cast.charlie.pk, "illegal")}
+    task.item.refresh_from_db()
+    assert task.item.quarantined
 
 
 def test_researchers_read_a_tasks_history_and_handle_flags(

@@ -104,6 +104,7 @@ def test_whoever_is_paused_is_told_on_home_and_on_the_page(cast: Cast, toxicity:
     page.goto("/p/study/label/toxicity/")
     expect(page.get_by_role("heading", name="You are paused on this question")).to_be_focused()
     expect(page.locator("#stop-message")).to_contain_text("A researcher has been told")
+    expect(page.locator("#stop-message")).to_contain_text("Yours were 9 of 20 right, 70 % needed.")
 
 
 def test_a_new_warning_takes_the_item_off_the_screen_with_the_next_answer(cast: Cast, toxicity: Question, browser_page: Open) -> None:
@@ -144,3 +145,30 @@ def test_without_script_a_stop_says_the_same(cast: Cast, toxicity: Question, bro
     page.get_by_label("I take part freely").check()
     page.get_by_role("button", name="I agree, version 1").click()
     expect(page.get_by_role("button", name="Yes", exact=True)).to_be_visible()
+
+
+def test_nothing_that_was_answered_opens_again_while_a_stop_holds(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    wellbeing.give_consent(cast.alice, 1)
+    receipt = queue.cast_vote(cast.alice, queue.next_work(cast.alice, toxicity)[0].token, choice="no")
+    wellbeing.withdraw_consent(cast.alice)
+    page = browser_page(cast.alice)
+    page.goto(f"/p/study/label/toxicity/?answer={receipt.vote_id}")
+    expect(page.get_by_role("heading", name="Before you start")).to_be_focused()
+    page.keyboard.press("z")
+    expect(page.locator("#undo")).to_be_hidden()
+    expect(page.locator("#item")).to_be_hidden()
+    assert "mild text" not in page.content()
+
+
+def test_withdrawing_in_one_tab_takes_the_item_off_the_others(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    wellbeing.give_consent(cast.alice, 1)
+    page = browser_page(cast.alice)
+    page.goto("/p/study/label/toxicity/")
+    expect(page.locator("#task")).to_have_attribute("data-state", "work")
+    other = page.context.new_page()
+    other.goto("/")
+    other.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("heading", name="Everything is hidden")).to_be_visible()
+    expect(other.get_by_text("is withdrawn.")).to_be_visible()
+    page.get_by_role("link", name="Show it again").click()
+    expect(page.get_by_role("heading", name="Before you start")).to_be_visible()

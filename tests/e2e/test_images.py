@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation import presets, wellbeing
-from annotation.models import Abstention, Consent, KnownAnswer, Question, Task, User, Vote
+from annotation.models import Abstention, Consent, KnownAnswer, Media, Question, Task, User, Vote
 from annotation.questions import create_question
 from tests.cast import Cast, make_pictures, make_question, make_tasks
 from tests.e2e.test_labelling import answer, item, kept, label_page
@@ -219,13 +219,13 @@ def test_the_next_picture_is_there_before_the_answer_is_sent(cast: Cast, harm: Q
     assert shown(page) == {"held": 1, "on": 1, "loaded": True, "alt": "The image to judge, covered"}
 
 
-def test_the_frame_has_the_pictures_shape_before_the_picture_is_there(cast: Cast, harm: Question, browser_page: Open) -> None:
+def test_a_picture_has_its_shape_before_it_is_there(cast: Cast, harm: Question, browser_page: Open) -> None:
     agree(cast.alice)
     page = browser_page(cast.alice)
     page.route("**/picture*", lambda _: None)
     page.goto("/p/study/label/image_harm/", wait_until="domcontentloaded")
     expect(page.locator("#frame")).to_have_attribute("data-sized", "")
-    box = page.locator("#frame").bounding_box()
+    box = page.evaluate("document.getElementById('picture').getBoundingClientRect().toJSON()")
     assert box["width"] / box["height"] == pytest.approx(320 / 240, abs=0.01)
     page.keyboard.press("u")
     page.keyboard.press("1")
@@ -315,6 +315,63 @@ def test_without_script_a_picture_is_uncovered_by_a_box_and_answered_by_a_form(c
     expect(page.locator("#status")).to_have_text("Abstained")
 
 
+SHAPES = [(320, 240), (40, 30), (120, 2400), (2400, 120), (900, 1600)]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_answers_are_at_one_place_whatever_the_pictures_shape(
+    cast: Cast, harm: Question, browser_page: Open, picture: Picture, width: int
+) -> None:
+    agree(cast.alice)
+    tasks = list(Task.objects.filter(question=harm).select_related("item__media").order_by("rank"))
+    for task, (across, down) in zip(tasks, SHAPES, strict=False):
+        Media.objects.filter(pk=task.item.media_id).update(width=across, height=down)
+    page = browser_page(cast.alice, width=width)
+    label_page(page, harm)
+    place = "document.querySelector('.choice').getBoundingClientRect().toJSON()"
+    places = []
+    for number in range(len(SHAPES)):
+        places.append(page.evaluate(place))
+        if width == 390:
+            page.get_by_role("button", name="Uncover").tap()
+        else:
+            page.keyboard.press("u")
+        places.append(page.evaluate(place))
+        picture(page, f"shape-{number}-{width}")
+        page.get_by_role("button", name="Harmful").click()
+        expect(page.locator("#tags")).to_be_visible()
+        assert page.evaluate(place)["y"] + page.evaluate("scrollY") == pytest.approx(places[0]["y"], abs=1)
+        page.locator("label.tag", has_text="Hateful").click()
+        before = item(page)
+        page.locator("#send").click()
+        expect(page.locator("#item-id")).not_to_have_text(before)
+    assert {(round(one["x"]), round(one["y"])) for one in places} == {(round(places[0]["x"]), round(places[0]["y"]))}
+    assert places[0]["y"] + places[0]["height"] <= (844 if width == 390 else 900)
+
+
+@pytest.mark.parametrize("shape", [(2400, 120), (120, 2400), (40, 30)])
+def test_zoom_shows_at_least_the_pictures_own_pixels(cast: Cast, harm: Question, browser_page: Open, shape: tuple[int, int]) -> None:
+    agree(cast.alice)
+    Media.objects.update(width=shape[0], height=shape[1])
+    page = browser_page(cast.alice)
+    label_page(page, harm)
+    uncovered(page)
+    width = "document.querySelector('#frame img:not([hidden])').getBoundingClientRect().width"
+    frame = page.locator("#frame").bounding_box()
+    small = page.evaluate(width)
+    page.keyboard.press("+")
+    large = page.evaluate(width)
+    if shape == (40, 30):
+        assert (small, large) == (160, 160), "four times, and no more"
+        assert page.evaluate("getComputedStyle(document.querySelector('#frame img')).imageRendering") == "pixelated"
+    elif shape[0] > shape[1]:
+        assert small == pytest.approx(frame["width"], abs=1)
+        assert large >= 2400
+    else:
+        assert small == pytest.approx(frame["height"] / 20, abs=1)
+        assert large == pytest.approx(480, abs=1), "four times its pixels, which the frame has room for"
+
+
 # ---------------------------------------------------------------- practice
 def test_practice_tells_what_was_right_and_enter_goes_on(
     cast: Cast, harm: Question, browser_page: Open, axe: Axe, picture: Picture
@@ -338,6 +395,9 @@ def test_practice_tells_what_was_right_and_enter_goes_on(
     assert item(page) == first, "it stays until it is read"
     axe(page)
     picture(page, "image-feedback")
+    page.reload()
+    expect(page.get_by_role("heading", name="Not quite")).to_be_visible()
+    expect(page.locator("#feedback")).to_contain_text("Two knights fight.")
     page.keyboard.press("Enter")
     expect(page.locator("#item-id")).not_to_have_text(first)
     uncovered(page)

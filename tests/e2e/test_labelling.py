@@ -167,7 +167,7 @@ def test_a_flag_carries_a_reason_and_a_note_and_leaves_the_text_to_be_answered(c
     first = item(page)
     page.keyboard.press("f")
     page.keyboard.press("2")
-    page.locator("#note").fill("It names my neighbour.")
+    page.locator("#flag-note").fill("It names my neighbour.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#status")).to_contain_text("Flagged")
     assert item(page) == first
@@ -175,15 +175,91 @@ def test_a_flag_carries_a_reason_and_a_note_and_leaves_the_text_to_be_answered(c
     answer(page, "y", "Saved: Yes")
 
 
-def test_possibly_illegal_takes_the_text_away_at_once(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+def test_possibly_illegal_takes_the_text_away_at_the_press_in_every_tab_also_offline(
+    cast: Cast, toxicity: Question, browser_page: Open
+) -> None:
     page = browser_page(cast.alice)
     label_page(page, toxicity)
-    first = item(page)
+    other = page.context.new_page()
+    label_page(other, toxicity)
+    first, text = item(page), page.locator("#text").inner_text()
+    assert item(other) == first
+    page.bring_to_front()
+    page.keyboard.press("c")
+    page.keyboard.type("a draft")
+    page.locator("#item").focus()
+    page.context.set_offline(True)
     page.keyboard.press("f")
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    expect(page.locator("#item-id")).not_to_have_text(first)
+    assert item(page) != first
+    assert text not in page.content()
+    expect(other.locator("#item-id")).not_to_have_text(first)
+    assert text not in other.content()
+    assert [key for key in kept(page) if "draft" in key] == []
+    assert not Item.objects.get(pk=int(first)).quarantined
+    page.context.set_offline(False)
+    page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('assay:out:'))")
     assert Item.objects.get(pk=int(first)).quarantined
+    for one in (page, other):
+        expect(one.locator("#task")).to_have_attribute("data-state", "work")
+        assert item(one) != first
+        one.wait_for_load_state("networkidle")
+
+
+def test_an_answer_whose_item_was_taken_out_does_not_stop_undo(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    answer(page, "y", "Saved: Yes")
+    second = item(page)
+    answer(page, "n", "Saved: No")
+    Item.objects.filter(pk=int(second)).update(quarantined=True)
+    page.keyboard.press("z")
+    expect(page.locator("#status")).to_have_text("One answer cannot be opened any more. Your answer was: Yes")
+    expect(page.locator("#item-id")).to_have_text(first)
+
+
+def test_a_comment_that_cannot_be_kept_comes_back_with_its_item_and_the_words_in_their_field(
+    cast: Cast, toxicity: Question, browser_page: Open
+) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    first = item(page)
+    page.keyboard.press("c")
+    page.evaluate("document.getElementById('comment').value = 'w'.repeat(2001)")
+    page.locator("#item").focus()
+    page.keyboard.press("y")
+    expect(page.get_by_role("alert").filter(has_text="at most 2,000 characters")).to_be_visible()
+    expect(page.locator("#item-id")).to_have_text(first)
+    expect(page.locator("#comment")).to_have_value("w" * 2001)
+    expect(page.locator("#outbox")).to_be_empty()
+    page.locator("#comment").fill("Shorter.")
+    page.locator("#item").focus()
+    answer(page, "y", "Saved: Yes")
+    assert list(Vote.objects.values_list("comment", flat=True)) == ["Shorter."]
+
+
+def test_signing_out_in_one_tab_takes_the_item_off_the_others(cast: Cast, toxicity: Question, browser_page: Open) -> None:
+    page = browser_page(cast.alice)
+    label_page(page, toxicity)
+    other = page.context.new_page()
+    other.goto("/sign-out/")
+    other.get_by_role("button", name="Sign out").click()
+    expect(page.locator("#task")).to_have_count(0)
+    expect(other.get_by_label("User name")).to_be_visible()
+    assert "mild text" not in page.content()
+
+
+def test_choices_stay_whole_words_on_a_page_enlarged_four_times(cast: Cast, browser_page: Open) -> None:
+    question = make_question(cast.project, choices="yes no unsure")
+    make_tasks(question, 2)
+    page = browser_page(cast.alice, width=320)
+    label_page(page, question)
+    lines = """() => [...document.querySelectorAll(".choice")].map((one) => { const range = document.createRange();
+        range.selectNodeContents(one.childNodes[1]); return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size; })"""
+    assert page.evaluate(lines) == [1, 1, 1]
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_a_comment_survives_reload_and_escape_and_goes_with_the_answer(cast: Cast, toxicity: Question, browser_page: Open) -> None:
