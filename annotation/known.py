@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation import rounds, sql
+from annotation.checks import ANSWERS_BEFORE_PAUSE
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.models import Choice, Item, Kind, KnownAnswer, Membership, Pause, Project, Question, TagUse, Task, TaskState
 from annotation.tasks import create_tasks
@@ -282,23 +283,19 @@ class Typed:
 
 def read_lines(text: str) -> list[Typed]:
     """Lines of "id, answer, tags, why" (CSV, or tabs as a spreadsheet copies them; tags with spaces between; a first line of names is
-    left out). Raises Invalid with what is wrong by "line.<n>".
+    left out). Raises Invalid where they cannot be read.
     """
     text = text.replace("\x00", "")
     delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
-    found, wrong = [], {}
+    found = []
     try:
         for n, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True, strict=True), 1):
             cells = [cell.strip() for cell in row] + ["", "", ""]
             if not any(cells) or (n == 1 and cells[0].lower() in ("id", "item", "external_id")):
                 continue
-            if not cells[1]:
-                wrong[f"line.{n}"] = "An id and an answer, with a comma between."
             found.append(Typed(n, cells[0], cells[1], cells[2].split(), cells[3]))
     except csv.Error as error:
         raise Invalid(f"These lines cannot be read: {error}.", fields={"lines": "One item a line: id, answer."}) from error
-    if wrong:
-        raise Invalid("Some lines lack an answer.", fields=wrong)
     if not found:
         raise Invalid("Name at least one item.", fields={"lines": "One item a line: id, answer."})
     return found
@@ -313,13 +310,24 @@ def mark_lines(question: Question, text: str, *, practice: bool, by: Membership 
         )
     )
     names = {name.lower(): choice.value for choice in question.choices.all() for name in (choice.label, choice.value)}
-    wrong = {f"line.{line.line}": f"No item has the id “{line.external_id[:60]}”." for line in typed if line.external_id not in items}
+    typed_choices = [names.get(line.choice.lower(), line.choice) for line in typed]
+    tags = [[tag.strip(";") for tag in line.tags] for line in typed]
+    offered, wrong = _Offered(question), {}
+    for line, choice, own_tags in zip(typed, typed_choices, tags, strict=True):
+        problems = [f"No item has the id “{line.external_id[:60]}”."] if line.external_id not in items else []
+        problem = offered.problem(choice, own_tags, line.why) if choice else "An id and an answer, with a comma between."
+        problems += [problem] if problem else []
+        if problems:
+            wrong[f"line.{line.line}"] = " ".join(problems)
+    there = [place for place, line in enumerate(typed) if line.external_id in items]
+    answers = [Answer(items[typed[place].external_id], typed_choices[place], tags[place], typed[place].why) for place in there]
+    unfit: dict[str, str] = {}
+    _check_items(question, answers, unfit)
+    for name, message in unfit.items():
+        wrong.setdefault(_as_line(name, [typed[place] for place in there]), message)
     if wrong:
-        raise Invalid(f"{len(wrong)} of {len(typed)} lines name no item of this project. None was marked.", fields=wrong)
-    answers = [
-        Answer(items[line.external_id], names.get(line.choice.lower(), line.choice), [tag.strip(";") for tag in line.tags], line.why)
-        for line in typed
-    ]
+        first = dict(sorted(wrong.items(), key=lambda one: int(one[0].removeprefix("line."))))
+        raise Invalid(f"{len(wrong):,} of {len(typed):,} lines cannot be marked. None was.", fields=first)
     try:
         return mark_many(question, answers, practice=practice, by=by)
     except Invalid as error:
@@ -390,6 +398,7 @@ class Outlook:
     tasks: int
     met: int
     lasts: int | None
+    floor: float | None = None
 
     @property
     def known(self) -> int:
@@ -399,6 +408,11 @@ class Outlook:
     def missing(self) -> int:
         """How many more there must be for everyone to meet new ones to the end."""
         return max(0, self.met - self.checks)
+
+    @property
+    def below_floor(self) -> int:
+        """How many more checks it takes for the floor to act at all: nobody is paused before so many answers. 0 without a floor."""
+        return max(0, ANSWERS_BEFORE_PAUSE - self.checks) if self.floor is not None else 0
 
     @property
     def enough(self) -> bool:
@@ -413,6 +427,7 @@ def outlook(question: Question) -> Outlook:
         practice=row["practice"], checks=row["checks"], share=share, tasks=row["tasks"],
         met=round(row["tasks"] * share / (1 - share)),  # the share is of all that is handed out, checks included
         lasts=int(row["checks"] / share) if share else None,
+        floor=question.accuracy_floor,
     )  # fmt: skip
 
 

@@ -127,7 +127,10 @@ def test_many_are_marked_at_once_or_none(cast: make.Cast, question: Question) ->
     make.make_items(cast.project, 3)
     with pytest.raises(Invalid) as error:
         known.mark_lines(question, "t0, yes\nt1, perhaps\nt9, no", practice=False, by=cast.bob)
-    assert error.value.fields == {"line.3": "No item has the id “t9”."}
+    assert error.value.fields == {
+        "line.2": "“perhaps” is not an answer of this question. One of: yes, no.",
+        "line.3": "No item has the id “t9”.",
+    }
     with pytest.raises(Invalid) as error:
         known.mark_lines(question, "id,answer\nt0, yes\nt1, perhaps", practice=False, by=cast.bob)
     assert list(error.value.fields) == ["line.3"]
@@ -303,3 +306,32 @@ def test_the_command_line_lists_pauses_and_lifts_one(cast: make.Cast, question: 
     assert capsys.readouterr().out.strip() == "Nobody is paused."
     with pytest.raises(CommandError):
         call_command("pauses", "study", "--lift", "toxicity", "1")
+
+
+def test_every_bad_line_is_told_at_once(cast: make.Cast) -> None:
+    question = make.make_question(cast.project, "harm", tags="violence hate")
+    make.make_items(cast.project, 4)
+    lines = "t0, no\nnobody, no\nt1, perhaps\nt2, yes\nt3\nt0, no\nnothing, maybe"
+    with pytest.raises(Invalid, match="6 of 7 lines cannot be marked") as refused:
+        known.mark_lines(question, lines, practice=False, by=cast.bob)
+    assert refused.value.fields == {
+        "line.2": "No item has the id “nobody”.",
+        "line.3": "“perhaps” is not an answer of this question. One of: yes, no.",
+        "line.4": "“Yes” needs at least one tag: violence, hate.",
+        "line.5": "An id and an answer, with a comma between.",
+        "line.6": "This item is named twice.",
+        "line.7": "No item has the id “nothing”. “maybe” is not an answer of this question. One of: yes, no.",
+    }
+    assert not KnownAnswer.objects.exists()
+
+
+def test_a_floor_that_cannot_act_says_how_many_checks_it_lacks(cast: make.Cast, question: Question, sign_in: object) -> None:
+    items = make.make_items(cast.project, 3)
+    known.mark_many(question, [known.Answer(item.pk, "yes") for item in items], by=cast.bob)
+    assert known.outlook(question).below_floor == 0, "no floor is set"
+    Question.objects.filter(pk=question.pk).update(accuracy_floor=0.8)
+    question.refresh_from_db()
+    assert known.outlook(question).below_floor == 17
+    page = sign_in(cast.bob).get("/p/study/questions/toxicity/known/").content.decode()
+    assert "The floor cannot act." in page
+    assert "Add at least 17 more." in page

@@ -84,7 +84,7 @@ def test_a_researcher_marks_items_and_an_annotator_practises(
     bob.get_by_label("Items and their answers").fill("t0, yes,, It insults a person.\nt99, no")
     bob.get_by_label("for practice, with feedback").first.check()
     bob.get_by_role("button", name="Mark them").click()
-    expect(bob.get_by_role("alert")).to_contain_text("lines name no item")
+    expect(bob.get_by_role("alert")).to_contain_text("lines cannot be marked")
     axe(bob)
     picture(bob, "e-known-wrong-1440")
     bob.get_by_label("Items and their answers").fill("t0, yes,, It insults a person.\nt1, no")
