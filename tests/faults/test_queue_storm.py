@@ -21,11 +21,12 @@ import pytest
 from django.db import connection
 from django.db.models import QuerySet
 
-from annotation import disputes, questions, queue, rounds
+from annotation import disputes, known, questions, queue, rounds
 from annotation.errors import Refused
 from annotation.imported import RaterVote, import_votes
-from annotation.models import Adjudication, GroundTruth, Item, Lease, Membership, Question, Role, Task, TaskState, VoidedVote, Vote
+from annotation.models import Adjudication, Check, GroundTruth, Item, Lease, Membership, Question, Role, Task, TaskState, VoidedVote, Vote
 from annotation.resolution import Ballot, resolve
+from annotation.tasks import create_tasks
 from tests import cast as make
 
 FORK = multiprocessing.get_context("fork")
@@ -139,7 +140,10 @@ class Tab:
         elif act < 0.9:
             for vote in self.few(Vote.objects.filter(question=self.question), 2):
                 rounds.void_vote(vote, by=self.member, why="The storm.")
-        elif act < 0.93:
+        elif act < 0.92:
+            for task in Task.objects.filter(pk__in=self.few(settled.filter(state="open"), 1)):
+                known.mark(self.question, task.item_id, choice="yes", practice=self.dice.random() < 0.2, by=self.member)
+        elif act < 0.94:
             member = Membership.objects.get(pk=self.dice.choice(self.few(Membership.objects.filter(project=self.question.project), 50)))
             rounds.void_votes(member, self.question, by=self.member, why="The storm, all of them.")
         else:
@@ -259,7 +263,8 @@ def assert_nobody_is_left_to_ask(question: Question, members: list[Membership]) 
     """A task may only wait when all people voted, abstained or were struck out in its round, ruled on it or saw its votes."""
     for task in Task.objects.filter(question=question, state=TaskState.OPEN):
         answered = [*task.votes.filter(round=task.round), *task.voided_votes.filter(round=task.round)]
-        done = {row.member_id for row in [*answered, *task.abstentions.filter(round=task.round), *task.adjudications.all()]}
+        asked = Check.objects.filter(known__task=task)
+        done = {row.member_id for row in [*answered, *asked, *task.abstentions.filter(round=task.round), *task.adjudications.all()]}
         assert {member.pk for member in members} <= done, f"{task} is stuck"
 
 
@@ -268,6 +273,7 @@ def assert_nothing_acknowledged_is_lost(entries: list[dict[str, object]]) -> Non
     struck_out = {vote.vote_number: vote for vote in VoidedVote.objects.select_related("choice")}
     assert not votes.keys() & struck_out.keys(), "a vote counts and is struck out"
     votes |= struck_out
+    votes |= {check.number: check for check in Check.objects.filter(choice__isnull=False).select_related("choice")}
     tokens = {str(vote.token) for vote in votes.values()}
     told: dict[object, set[object]] = {}
     for entry in entries:
@@ -292,14 +298,18 @@ def assert_nothing_acknowledged_is_lost(entries: list[dict[str, object]]) -> Non
     ("tasks", "seconds"), [pytest.param(400, 8, id="short"), pytest.param(6000, 90, id="long", marks=pytest.mark.slow)]
 )
 def test_no_storm_of_processes_breaks_the_queue(tmp_path: Path, tasks: int, seconds: float) -> None:
-    project = make.make_project()
-    question = make.make_question(project)
-    make.make_tasks(question, tasks)
+    project = make.make_project(hourly_limit=None, daily_limit=None, benign_share=0.3)
+    question = make.make_question(project, sensitive=True, check_share=0.1, repeat_share=0.2)
+    make.make_tasks(question, tasks // 2)
+    benign = make.make_items(project, tasks // 2, start=tasks, metadata={"sensitive": False})
+    create_tasks(question, [item.pk for item in benign])
     members = [make.make_member(project, f"annotator{number}", Role.ANNOTATOR) for number in range(ANNOTATORS)]
     members += [make.make_member(project, f"adjudicator{number}", Role.ADJUDICATOR) for number in range(3)]
+    researcher = make.make_member(project, "researcher", Role.RESEARCHER)
+    known.mark_many(question, [known.Answer(item.pk, "yes") for item in benign[:20]], by=researcher)
     log = tmp_path / "acknowledged.jsonl"
 
-    killed = storm(question, [*members, make.make_member(project, "researcher", Role.RESEARCHER)], log, seconds=seconds)
+    killed = storm(question, [*members, researcher], log, seconds=seconds)
 
     entries = read(log)
     assert [entry["detail"] for entry in entries if entry["what"] == "error"] == []
@@ -311,6 +321,7 @@ def test_no_storm_of_processes_breaks_the_queue(tmp_path: Path, tasks: int, seco
     assert rulings > 0
     assert VoidedVote.objects.exists()
     assert Task.objects.filter(round__gt=1).exists()
+    assert Check.objects.filter(choice__isnull=False).exists()
     drain(question, members)
     assert_invariants(question)
     assert_nobody_is_left_to_ask(question, members)
