@@ -256,8 +256,11 @@ def test_choices_stay_whole_words_on_a_page_enlarged_four_times(cast: Cast, brow
     make_tasks(question, 2)
     page = browser_page(cast.alice, width=320)
     label_page(page, question)
-    lines = """() => [...document.querySelectorAll(".choice")].map((one) => { const range = document.createRange();
-        range.selectNodeContents(one.childNodes[1]); return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size; })"""
+    lines = """() => [...document.querySelectorAll(".choice")].map((one) => {
+        const range = document.createRange();
+        range.selectNodeContents(one.childNodes[1]);
+        return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+    })"""
     assert page.evaluate(lines) == [1, 1, 1]
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
