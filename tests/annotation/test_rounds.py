@@ -32,7 +32,7 @@ def settle(cast: Cast, question: Question, choices: str = "yes yes yes") -> Task
 def rule(cast: Cast, question: Question, choice: str, reason: str = "ambiguous") -> None:
     token = disputes.next_dispute(cast.charlie, question).token
     disputes.rule_blind(cast.charlie, token, choice=choice)
-    disputes.rule(cast.charlie, token, choice=choice, reason=reason)
+    disputes.rule(cast.charlie, token, choice=choice, reason=reason, note="Say more.")
 
 
 # ---------------------------------------------------------------- retire
