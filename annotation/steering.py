@@ -124,6 +124,64 @@ def needed(question: Question) -> Needed:
 _STATES = """
     SELECT state, count(*) AS tasks, sum(votes_required - vote_count)::bigint AS left, sum(lease_count)::bigint AS held,
            count(*) FILTER (WHERE vote_count > 0 OR abstention_count > 0) AS begun,
-           count(*) FILTER (WHERE queued_at IS NOT NULL AND vote_count = 0 AND abstention_count = 0) AS first
-    FROM annotation_task WHERE question_id = %(question)s GROUP BY state
+           count(*) FILTER (
+               WHERE queued_at IS NOT NULL AND vote_count = 0 AND abstention_count = 0 AND round = 1
+                 AND NOT EXISTS (SELECT FROM annotation_voidedvote AS voided WHERE voided.task_id = task.id)
+           ) AS first
+    FROM annotation_task AS task WHERE question_id = %(question)s GROUP BY state
+"""
+
+
+@dataclass(frozen=True)
+class Stranded:
+    """Votes left that nobody can cast: `votes` of them on `tasks` tasks. `able`: how many people may work on the question at all."""
+
+    votes: int
+    tasks: int
+    able: int
+
+
+def stranded(question: Question) -> Stranded:
+    """Which votes nobody can cast as things stand: of each open task, more are left than there are people who may still vote on it.
+
+    Those who may: active, assigned (or nobody is), agreed to the latest content warning where there is one, not paused; and
+    who has not voted on it in this round, abstained, been struck out, ruled on it or seen its votes. Breaks and limits pass, and
+    do not count.
+    """
+    able = [row["id"] for row in sql.rows(_ABLE, question=question.pk, voters=[str(role) for role in VOTERS])]
+    found = sql.the(_STRANDED, question=question.pk, able=able)
+    return Stranded(found["votes"], found["tasks"], len(able))
+
+
+_ABLE = """
+    SELECT member.id FROM annotation_membership AS member JOIN annotation_question AS question ON question.project_id = member.project_id
+    WHERE question.id = %(question)s AND member.active AND member.role = ANY(%(voters)s)
+      AND (NOT EXISTS (SELECT FROM annotation_assignment AS any_one WHERE any_one.question_id = question.id)
+           OR EXISTS (SELECT FROM annotation_assignment AS own WHERE own.question_id = question.id AND own.member_id = member.id))
+      AND NOT EXISTS (SELECT FROM annotation_pause AS pause
+                      WHERE pause.question_id = question.id AND pause.member_id = member.id AND pause.lifted_at IS NULL)
+      AND (NOT EXISTS (SELECT FROM annotation_contentwarning AS warning WHERE warning.project_id = member.project_id)
+           OR EXISTS (SELECT FROM annotation_consent AS consent WHERE consent.member_id = member.id AND consent.ended_at IS NULL
+                      AND consent.warning_id = (SELECT latest.id FROM annotation_contentwarning AS latest
+                                                WHERE latest.project_id = member.project_id ORDER BY latest.version DESC LIMIT 1)))
+"""
+_STRANDED = """
+    WITH open AS MATERIALIZED (
+        SELECT id, round, votes_required - vote_count AS left FROM annotation_task WHERE question_id = %(question)s AND state = 'open'
+    ), barred AS (
+        SELECT open.id, vote.member_id FROM open JOIN annotation_vote AS vote ON vote.task_id = open.id AND vote.round = open.round
+        UNION SELECT open.id, given.member_id FROM open
+            JOIN annotation_abstention AS given ON given.task_id = open.id AND given.round = open.round
+        UNION SELECT open.id, gone.member_id FROM open
+            JOIN annotation_voidedvote AS gone ON gone.task_id = open.id AND gone.round = open.round
+        UNION SELECT open.id, ruling.member_id FROM open JOIN annotation_adjudication AS ruling ON ruling.task_id = open.id
+        UNION SELECT open.id, asked.member_id FROM open JOIN annotation_knownanswer AS known ON known.task_id = open.id
+            JOIN annotation_check AS asked ON asked.known_id = known.id
+    ), counted AS (
+        SELECT id, count(*) AS people FROM barred WHERE member_id = ANY(%(able)s::bigint[]) GROUP BY id
+    ), lacks AS (
+        SELECT open.left - (cardinality(%(able)s::bigint[]) - coalesce(counted.people, 0)) AS votes
+        FROM open LEFT JOIN counted ON counted.id = open.id
+    )
+    SELECT coalesce(sum(votes), 0)::bigint AS votes, count(*) AS tasks FROM lacks WHERE votes > 0
 """

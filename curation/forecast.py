@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from annotation import gate, sql, steering
 from annotation.models import Membership, Question, Role, Task
-from annotation.steering import Needed
+from annotation.steering import Needed, Stranded
 from curation.overview import kept
 
 Ints = npt.NDArray[np.int64]
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-HOURLY_UP_TO = timedelta(days=3)  # longer histories are drawn by the day
+MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
+# Work that began so long ago is drawn by this; what is older, by the day.
+SPANS = ((2 * HOUR, MINUTE), (DAY, QUARTER), (3 * DAY, HOUR))
 BACK = timedelta(days=14)  # as much of the past as the forecast goes by
 QUIET = timedelta(days=7)
 LEAST_VOTES, LEAST_HOURS = 20, 3
@@ -86,27 +87,37 @@ class Standing:
     at_work: list[AtWork]
     held_up: dict[str, int]
     free: int
+    stranded: Stranded
 
 
 def standing(question: Question) -> Standing:
     """How far the question is, and when it will be done. The line is a minute old at most, where it is slow to count."""
     at, span, points, ahead = kept(f"standing:{question.pk}:{question.active}", lambda: _line(question))
     held_up, free = _held_up(question)
-    return Standing(at, steering.needed(question), span, points, ahead, _at_work(question), held_up, free)
+    stranded = kept(f"stranded:{question.pk}", lambda: steering.stranded(question))
+    return Standing(at, steering.needed(question), span, points, ahead, _at_work(question), held_up, free, stranded)
 
 
 def _line(question: Question) -> tuple[datetime, timedelta, list[Point], Forecast]:
     now, left = timezone.now(), steering.needed(question).open_votes
-    deltas, cast = _history(question)
-    return now, *_points(now, left, deltas, cast), _forecast(question, now, left, cast)
+    deltas, cast = _history(question, HOUR)
+    span = _span(now, deltas, cast)
+    drawn = _history(question, span) if span < HOUR else (deltas, cast)
+    return now, span, _points(now, left, span, *drawn), _forecast(question, now, left, cast)
+
+
+def _span(now: datetime, deltas: dict[datetime, int], cast: dict[datetime, int]) -> timedelta:
+    """How finely the line is drawn: the sooner after the first vote, the finer. Before it, as old as the tasks are."""
+    began = min(cast, default=None) or min(deltas, default=now)
+    return next((span for age, span in SPANS if now - began <= age and (cast or span >= HOUR)), DAY)
 
 
 # ---------------------------------------------------------------- the past
-def _history(question: Question) -> tuple[dict[datetime, int], dict[datetime, int]]:
-    """(change of the votes left, votes cast), by the hour in which it happened."""
+def _history(question: Question, span: timedelta) -> tuple[dict[datetime, int], dict[datetime, int]]:
+    """(change of the votes left, votes cast), by the span in which it happened."""
     raters = list(Membership.objects.filter(project_id=question.project_id, role=Role.RATER).values_list("pk", flat=True))
-    found = sql.rows(_HISTORY, question=question.pk, raters=raters)
-    return {row["hour"]: row["delta"] for row in found}, {row["hour"]: row["votes"] for row in found if row["votes"]}
+    found = sql.rows(_HISTORY, question=question.pk, raters=raters, span=span)
+    return {row["since"]: row["delta"] for row in found}, {row["since"]: row["votes"] for row in found if row["votes"]}
 
 
 # Later rounds begin at the first event of each: what they had before was settled or withdrawn. A vote that came in a file was
@@ -138,30 +149,34 @@ _HISTORY = f"""
          WHERE task.question_id = %(question)s AND event.round > 1
          ORDER BY event.pgh_obj_id, event.round, event.pgh_id)
     )
-    SELECT date_trunc('hour', at, 'UTC') AS hour, sum(delta)::bigint AS delta, sum(votes)::bigint AS votes
+    SELECT date_bin(%(span)s::interval, at, '2000-01-01 00:00+00') AS since, sum(delta)::bigint AS delta, sum(votes)::bigint AS votes
     FROM happened GROUP BY 1 ORDER BY 1
 """  # noqa: S608 - our own words
 
 
-def _points(now: datetime, left: int, deltas: dict[datetime, int], cast: dict[datetime, int]) -> tuple[timedelta, list[Point]]:
-    """The line, oldest first, by the hour or by the day; empty before there is a task. The last point is now."""
+def _points(now: datetime, left: int, span: timedelta, deltas: dict[datetime, int], cast: dict[datetime, int]) -> list[Point]:
+    """The line, oldest first; empty before there is a task. The last point is now.
+
+    A fine one begins one span before the first vote, with what was there by then.
+    """
     if not deltas:
-        return HOUR, []
-    span = HOUR if now - min(deltas) <= HOURLY_UP_TO else DAY
+        return []
     first, last = _floor(min(deltas), span), _floor(now, span)
+    if span < HOUR and cast:
+        first = max(first, min(cast) - span)
     steps = (last - first) // span + 1
     change, votes = np.zeros(steps, np.int64), np.zeros(steps, np.int64)
-    for hour, delta in deltas.items():
-        change[min(steps - 1, (hour - first) // span)] += delta
-    for hour, count in cast.items():
-        votes[min(steps - 1, (hour - first) // span)] += count
+    for since, delta in deltas.items():
+        change[max(0, min(steps - 1, (since - first) // span))] += delta
+    for since, count in cast.items():
+        votes[min(steps - 1, (since - first) // span)] += count
     after = np.append(np.cumsum(change[::-1])[::-1][1:], 0)  # what happened later than each span
-    return span, [Point(first + step * span, max(0, left - int(after[step])), int(votes[step])) for step in range(steps)]
+    return [Point(first + step * span, max(0, left - int(after[step])), int(votes[step])) for step in range(steps)]
 
 
 def _floor(at: datetime, span: timedelta) -> datetime:
-    hour = at.replace(minute=0, second=0, microsecond=0)
-    return hour if span == HOUR else hour.replace(hour=0)
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day + (at - day) // span * span
 
 
 # ---------------------------------------------------------------- the future
@@ -207,10 +222,7 @@ def finish(now: datetime, left: int, hours: Ints) -> Forecast:
     """
     total, busy = int(hours.sum()), int((hours > 0).sum())
     if total < LEAST_VOTES or busy < LEAST_HOURS:
-        reason = (
-            f"Too little to go by: {total:,} votes in {busy} {'hour' if busy == 1 else 'hours'}. It takes {LEAST_VOTES} in {LEAST_HOURS}."
-        )
-        return Forecast(None, None, None, reason, total, len(hours))
+        return Forecast(None, None, None, _too_little(now, hours), total, len(hours))
     days = len(hours) // 24
     blocks = hours[-24 * days :].reshape(days, 24) if days >= LEAST_DAYS else hours.reshape(-1, 1)
     by = "days" if days >= LEAST_DAYS else "hours"
@@ -219,6 +231,16 @@ def finish(now: datetime, left: int, hours: Ints) -> Forecast:
     if at[0] is None:
         return Forecast(None, None, None, "More than a year, at the pace so far.", total, len(hours), by)
     return Forecast(at[0], at[1], at[2], "", total, len(hours), by)
+
+
+def _too_little(now: datetime, hours: Ints) -> str:
+    """What there is to go by, what it takes, and from when on there can be a forecast."""
+    total, busy = int(hours.sum()), int((hours > 0).sum())
+    so_far = f"Too little to go by: {total:,} votes in {busy} {'hour' if busy == 1 else 'hours'}. It takes {LEAST_VOTES} in {LEAST_HOURS}"
+    more = LEAST_HOURS - busy - int(hours[-1] == 0)  # the hour that runs now may still be one of them
+    if more <= 0:
+        return f"{so_far}."
+    return f"{so_far}: from {_floor(now, HOUR) + more * HOUR:%H:%M} UTC on, if people go on."
 
 
 def _ends(left: int, blocks: Ints) -> npt.NDArray[np.float64]:

@@ -49,6 +49,15 @@ class AtWorkShape(serializers.Serializer[Any]):
         ref_name = "AtWork"
 
 
+class StrandedShape(serializers.Serializer[Any]):
+    votes = serializers.IntegerField(help_text="Votes left that nobody who may work on the question can cast.")
+    tasks = serializers.IntegerField(help_text="On so many tasks.")
+    able = serializers.IntegerField(help_text="How many people may work on the question.")
+
+    class Meta:
+        ref_name = "StrandedVotes"
+
+
 class TaskBatchShape(serializers.ModelSerializer[TaskBatch]):
     class Meta:
         model = TaskBatch
@@ -65,8 +74,9 @@ class StandingShape(serializers.Serializer[Any]):
     votes_left = serializers.IntegerField()
     votes_held = serializers.IntegerField(help_text="Of them, in someone's hands.")
     rulings_left = serializers.IntegerField()
+    stranded = StrandedShape()
     put_first = serializers.IntegerField(help_text="Tasks at the front that nobody has begun.")
-    span_hours = serializers.IntegerField(help_text="Of each point: 1 or 24.")
+    span_minutes = serializers.IntegerField(help_text="Of each point: 1, 15, 60 or 1440.")
     points = PointShape(many=True)
     forecast = ForecastShape()
     at_work = AtWorkShape(many=True)
@@ -108,8 +118,8 @@ def shown(question: Question, found: Standing) -> dict[str, Any]:
     needed = found.needed
     return {
         "question": question.slug, "active": question.active, "at": found.at, "tasks": needed.tasks, "votes_left": needed.open_votes,
-        "votes_held": needed.held, "rulings_left": needed.rulings, "put_first": needed.first,
-        "span_hours": int(found.span.total_seconds() // 3600), "points": [asdict(point) for point in found.points],
+        "votes_held": needed.held, "rulings_left": needed.rulings, "put_first": needed.first, "stranded": asdict(found.stranded),
+        "span_minutes": int(found.span.total_seconds() // 60), "points": [asdict(point) for point in found.points],
         "forecast": asdict(found.forecast), "at_work": [asdict(person) for person in found.at_work], "held_up": found.held_up,
         "free": found.free, "assigned": sorted(steering.assigned(question)), "batches": tasking.latest(question),
     }  # fmt: skip

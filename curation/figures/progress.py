@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from curation.figures import Figure, Row, Spec
-from curation.forecast import HOUR, Point, Standing
+from curation.forecast import DAY, HOUR, MINUTE, QUARTER, Point, Standing
 
 _AXIS: Spec = {"grid": False, "tickCount": 4, "labelOverlap": True}
+SPANS = {MINUTE: "minute", QUARTER: "quarter of an hour", HOUR: "hour", DAY: "day"}
 _COUNT: Spec = {"format": "~s", "tickCount": 4, "tickMinStep": 1}
 
 
@@ -30,7 +31,7 @@ def burn_down(found: Standing) -> Figure:
     x: Spec = {
         "field": "at", "type": "temporal", "title": "UTC",
         "scale": {"type": "utc", "domain": [_iso(begin), _iso(end)], "nice": False},
-        "axis": _AXIS | {"format": "%-d %b %H:%M" if end - begin < 60 * HOUR else "%-d %b"},
+        "axis": _AXIS | {"format": "%H:%M" if end - begin < 12 * HOUR else "%-d %b %H:%M" if end - begin < 60 * HOUR else "%-d %b"},
     }  # fmt: skip
     y: Spec = {"field": "left", "type": "quantitative", "title": "Votes left", "axis": _COUNT, "scale": {"domainMin": 0}}
     layers: list[Spec] = []
@@ -79,14 +80,14 @@ def finding(found: Standing) -> str:
 
 def pace(found: Standing) -> Figure:
     """Votes cast in each hour or day."""
-    name = "hour" if found.span == HOUR else "day"
+    name = SPANS[found.span]
     data: list[Row] = [{"from_utc": _iso(p.at), "to_utc": _iso(p.at + found.span), "votes": p.votes} for p in found.points]
     # A second end is not read as a date: both are given in milliseconds.
     bars: list[Row] = [{"from": _ms(p.at), "to": _ms(p.at + found.span), "votes": p.votes} for p in found.points]
     x: Spec = {
         "field": "from", "type": "temporal", "title": "UTC",
         "scale": {"type": "utc", "nice": False},
-        "axis": _AXIS | {"format": "%-d %b %H:%M" if found.span == HOUR else "%-d %b"},
+        "axis": _AXIS | {"format": "%-d %b" if found.span == DAY else "%-d %b %H:%M" if found.span == HOUR else "%H:%M"},
     }  # fmt: skip
     spec: Spec = {
         "data": {"values": bars},

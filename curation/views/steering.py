@@ -49,7 +49,8 @@ def _page(request: HttpRequest, member: Membership, asked: Question, refused: Re
     context: dict[str, Any] = {
         "member": member, "here": "questions", "question": asked, "found": found, "left": _left(found),
         "held_up": [f"{count:,} {REASONS[code][count != 1]}" for code, count in found.held_up.items()],
-        "figures": drawn(figures.of_standing(found)), "table": figures.table(found)[:500], "hourly": found.span == forecast.HOUR,
+        "figures": drawn(figures.of_standing(found)), "table": figures.table(found)[:500],
+        "daily": found.span == forecast.DAY, "each": figures.SPANS[found.span],
         "batches": [(batch, tasking.in_words(batch), batch.state in tasking.LIVE) for batch in tasking.latest(asked)],
     }  # fmt: skip
     if request.headers.get("HX-Request") and refused is None:

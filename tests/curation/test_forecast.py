@@ -1,13 +1,14 @@
 """When a question will be done, and the line that leads there: numbers that one can check by hand."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 import numpy as np
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotation import questions, queue, steering
+from annotation import questions, queue, rounds, steering
 from annotation.models import Question, Task, TaskState, Vote
 from curation import forecast
 from curation.figures import progress
@@ -52,9 +53,9 @@ def test_under_three_days_single_hours_are_drawn() -> None:
 @pytest.mark.parametrize(
     ("past", "why"),
     [
-        ([19, 0, 0], "Too little to go by: 19 votes in 1 hour. It takes 20 in 3."),
+        ([19, 0, 0], "Too little to go by: 19 votes in 1 hour. It takes 20 in 3: from 13:00 UTC on, if people go on."),
         ([10, 9, 0], "Too little to go by: 19 votes in 2 hours. It takes 20 in 3."),
-        ([500], "Too little to go by: 500 votes in 1 hour. It takes 20 in 3."),
+        ([500], "Too little to go by: 500 votes in 1 hour. It takes 20 in 3: from 14:00 UTC on, if people go on."),
     ],
 )
 def test_too_little_is_said_in_words(past: list[int], why: str) -> None:
@@ -91,7 +92,8 @@ def ago(table: str, hours: float, where: str = "true") -> None:
 
 
 def lefts(question: Question) -> list[int]:
-    return [point.left for point in forecast.standing(question).points]
+    """Each number that the line goes through."""
+    return [left for left, _ in groupby(point.left for point in forecast.standing(question).points)]
 
 
 def test_each_vote_takes_one_off_when_it_was_cast(cast: make.Cast, question: Question) -> None:
@@ -99,15 +101,15 @@ def test_each_vote_takes_one_off_when_it_was_cast(cast: make.Cast, question: Que
     for hours in (3, 2, 2):
         number = vote(cast.alice, question)
         ago("annotation_vote", hours, f"id = {number}")
-    assert lefts(question) == [8, 7, 5, 5, 5]
-    assert [point.votes for point in forecast.standing(question).points] == [0, 1, 2, 0, 0]
+    assert lefts(question) == [8, 7, 5]
+    assert [point.votes for point in forecast.standing(question).points if point.votes] == [1, 2]
 
 
 def test_tasks_made_later_lift_the_line(cast: make.Cast, question: Question) -> None:
     ago("annotation_task", 3)
     later = make.make_tasks(question, 2)
     ago("annotation_task", 1, f"id IN ({later[0].pk}, {later[1].pk})")
-    assert lefts(question) == [8, 8, 12, 12]
+    assert lefts(question) == [8, 12]
 
 
 def test_a_retired_task_takes_off_what_it_lacked(cast: make.Cast, question: Question) -> None:
@@ -192,3 +194,34 @@ def test_what_holds_people_up_is_counted_and_names_nobody(cast: make.Cast, quest
     steering.assign(question, [cast.alice.number])
     found = forecast.standing(question)
     assert (found.held_up, found.free) == ({"unassigned": 3}, 1)
+
+
+def test_the_first_votes_are_a_line_and_not_one_point(cast: make.Cast, question: Question) -> None:
+    ago("annotation_task", 30)
+    for minutes in (20, 10, 5):
+        number = vote(cast.alice, question)
+        ago("annotation_vote", minutes / 60, f"id = {number}")
+    found = forecast.standing(question)
+    assert found.span == forecast.MINUTE
+    assert (len(found.points), found.points[0].left, found.points[-1].left) == (22, 8, 5)
+    assert sum(point.votes for point in found.points) == 3
+
+
+def test_votes_that_nobody_can_cast_are_told(cast: make.Cast, question: Question, sign_in: object) -> None:
+    assert forecast.standing(question).stranded == steering.Stranded(0, 0, 4)  # the adjudicator labels too
+    steering.assign(question, {cast.alice.number})
+    assert forecast.standing(question).stranded == steering.Stranded(4, 4, 1)
+    vote(cast.alice, question)
+    assert forecast.standing(question).stranded == steering.Stranded(4, 4, 1)
+    queue.abstain(cast.alice, queue.next_work(cast.alice, question)[0].token, reason="broken")
+    assert forecast.standing(question).stranded == steering.Stranded(5, 4, 1)
+    page = sign_in(cast.bob).get("/p/study/questions/toxicity/progress/").content.decode()
+    assert page.count("Nobody can cast 5 of the 7 votes left.") == 2
+
+
+def test_reopened_tasks_are_not_among_those_put_first(cast: make.Cast, question: Question) -> None:
+    tasks = list(question.tasks.order_by("rank"))
+    steering.put_first(question, [tasks[0].pk])
+    rounds.retire(question, [tasks[1].pk])
+    rounds.reopen(question, [tasks[1].pk])
+    assert steering.needed(question).first == 1
