@@ -296,7 +296,8 @@ def raters(project: Project) -> tuple[int, int, int]:
     found = Membership.objects.filter(project=project, role=Role.RATER)
     nobody = found.filter(pk__in=imported.nameless_members(project.pk))
     named = found.exclude(pk__in=nobody)
-    return named.count(), *(Vote.objects.filter(member__in=some).count() if some.exists() else 0 for some in (named, nobody))
+    votes, nameless = (Vote.objects.filter(member__in=some).count() if some.exists() else 0 for some in (named, nobody))
+    return named.count(), votes, nameless
 
 
 def _lock(project: Project) -> None:

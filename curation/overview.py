@@ -16,7 +16,8 @@ from django.db import connection
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 from django.utils import timezone
 
-from annotation import known
+from annotation import known, sql
+from annotation.imported import nameless_members
 from annotation.models import (
     Adjudication,
     Choice,
@@ -29,6 +30,7 @@ from annotation.models import (
     Question,
     Role,
     RulingReason,
+    TagUse,
     Task,
     TaskState,
 )
@@ -41,6 +43,7 @@ from scoring.models import RunState, ScoringRun
 HOURS = 24
 RECENT_VOTES = 200  # of each annotator, for the median time
 MOST_ANNOTATORS = 10
+HARM = ("unsafe", "harmful", "yes")
 SLOW = 0.05  # seconds; what takes longer is kept
 SHARE = 0.01  # of the time, at most, goes into counting the same thing again
 LIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
@@ -60,17 +63,26 @@ class Items:
 
 @dataclass(frozen=True)
 class Label:
-    """A choice and how many tasks have it as ground truth."""
+    """A choice and how many tasks have it as ground truth.
+
+    `share` of the labels that are not unsure, with Wilson's 95% interval; None without any, and for unsure itself.
+    """
 
     value: str
     label: str
     is_unsure: bool
     count: int
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
 class Positives:
-    """Share of the first choice among labels that are not unsure, with Wilson's 95% interval. `share` is None without any."""
+    """Share of one choice among labels that are not unsure, with Wilson's 95% interval. `share` is None without any.
+
+    The choice that says harm: one that takes tags, else one called unsafe, harmful or yes, else the first.
+    """
 
     choice: str
     k: int
@@ -96,12 +108,16 @@ class Asked:
     title: str
     active: bool
     votes_required: int
+    least_votes: int  # of what its tasks require: they keep what was asked for when they were made
+    most_votes: int
     policy: str
     guideline_version: int
     tasks: int  # without retired ones
     states: dict[str, int]
     votes: int
     votes_wanted: int
+    votes_retired: int  # on retired tasks, those of quarantined items among them; not in `votes`
+    votes_earlier: int  # of earlier rounds; not in `votes`
     abstentions: int
     labels: list[Label]
     sources: dict[str, int]
@@ -141,24 +157,26 @@ class Hour:
 
 @dataclass(frozen=True)
 class Annotator:
-    """Someone who votes. `median_s` over their last votes with a time; None when there are none."""
+    """Someone who votes. `votes` that stand, and `voided` beside; `median_s` over their last votes with a time, None without any."""
 
     number: int
     pseudonym: str
     active: bool
     votes: int
+    voided: int
     votes_today: int
     median_s: float | None
 
 
 @dataclass(frozen=True)
 class People:
-    """Members by role, and those who voted most."""
+    """Members by role, and those who voted most. `nameless`: votes came as counts or without names too."""
 
     roles: dict[str, int]
     annotators: list[Annotator]
     voters: int
     raters: int
+    nameless: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,7 +279,14 @@ def _asked(question: Question, version: int) -> Asked:
     rows = (
         Task.objects.filter(question=question)
         .values("state")
-        .annotate(count=Count("id"), cast=Sum("vote_count"), wanted=Sum("votes_required"), abstained=Sum("abstention_count"))
+        .annotate(
+            count=Count("id"),
+            cast=Sum("vote_count"),
+            wanted=Sum("votes_required"),
+            abstained=Sum("abstention_count"),
+            least=Min("votes_required"),
+            most=Max("votes_required"),
+        )
         .order_by()
     )
     by_state = {row["state"]: row for row in rows}
@@ -274,17 +299,21 @@ def _asked(question: Question, version: int) -> Asked:
         title=question.title,
         active=question.active,
         votes_required=question.votes_required,
+        least_votes=min((row["least"] for row in counted), default=question.votes_required),
+        most_votes=max((row["most"] for row in counted), default=question.votes_required),
         policy=question.policy,
         guideline_version=version,
         tasks=tasks,
         states={state: row["count"] for state, row in by_state.items()},
         votes=sum(row["cast"] for row in counted),
         votes_wanted=sum(row["wanted"] for row in counted),
+        votes_retired=by_state[TaskState.RETIRED]["cast"] if TaskState.RETIRED in by_state else 0,
+        votes_earlier=sql.the(_EARLIER_ROUNDS, question=question.pk)["votes"],
         abstentions=sum(row["abstained"] for row in counted),
         labels=labels,
         sources=sources,
         unsettled=unsettled,
-        positives=_positives(labels),
+        positives=_positives(labels, _says_harm(question)),
         provisional=settled < tasks,
         oldest_dispute=Task.objects.filter(question=question, state=TaskState.DISPUTED).aggregate(at=Min("settled_at"))["at"],
         guideline_gaps=Adjudication.objects.filter(
@@ -308,18 +337,41 @@ def _truths(question: Question) -> tuple[list[Label], dict[str, int], int]:
             labels[choice] += sign * count
             sources[source] += sign * count
             unsettled += sign * count * lacks
-    choices = Choice.objects.filter(question=question)
-    return [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk]) for choice in choices], dict(+sources), unsettled
+    choices = list(Choice.objects.filter(question=question))
+    decided = sum(labels[choice.pk] for choice in choices if not choice.is_unsure)
+    found = [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk], *_share(choice, labels, decided)) for choice in choices]
+    return found, dict(+sources), unsettled
 
 
-def _positives(labels: list[Label]) -> Positives:
-    decided = [label for label in labels if not label.is_unsure]
+def _share(choice: Choice, labels: Counter[int], decided: int) -> tuple[float | None, float | None, float | None]:
+    if choice.is_unsure or not decided:
+        return None, None, None
+    return labels[choice.pk] / decided, *wilson(labels[choice.pk], decided)
+
+
+def _says_harm(question: Question) -> str:
+    """The value of the choice whose share is the one that a study of harm asks for."""
+    choices = list(Choice.objects.filter(question=question, is_unsure=False))
+    takes_tags = [choice.value for choice in choices if choice.tag_use != TagUse.NONE]
+    named = [choice.value for choice in choices if choice.value in HARM]
+    return next(iter(takes_tags + named + [choice.value for choice in choices]), "")
+
+
+def _positives(labels: list[Label], value: str) -> Positives:
+    n = sum(label.count for label in labels if not label.is_unsure)
     unsure = sum(label.count for label in labels if label.is_unsure)
-    k, n = (decided[0].count, sum(label.count for label in decided)) if decided else (0, 0)
-    name = decided[0].label if decided else ""
-    if n == 0:
-        return Positives(name, k, n, unsure, None, None, None)
-    return Positives(name, k, n, unsure, k / n, *wilson(k, n))
+    found = next((label for label in labels if label.value == value), None)
+    if found is None:
+        return Positives("", 0, n, unsure, None, None, None)
+    return Positives(found.label, found.count, n, unsure, found.share, found.low, found.high)
+
+
+# What a task had before it was re-opened.
+_EARLIER_ROUNDS = """
+    SELECT count(*) AS votes FROM annotation_task AS task
+    JOIN annotation_vote AS vote ON vote.task_id = task.id AND vote.round < task.round
+    WHERE task.question_id = %(question)s AND task.round > 1
+"""
 
 
 # ---------------------------------------------------------------- people
@@ -336,8 +388,11 @@ WHERE member.project_id = %(project)s AND member.role <> 'rater'
 GROUP BY 1
 """
 _ANNOTATORS = """
-SELECT member.number, member.active, done.votes, done.today, recent.median
+SELECT member.number, member.active, done.votes - struck.votes, struck.votes, done.today, recent.median
 FROM annotation_membership AS member
+JOIN LATERAL (
+    SELECT count(*) AS votes FROM annotation_voidedvote AS voided WHERE voided.member_id = member.id
+) AS struck ON true
 JOIN LATERAL (
     SELECT sum(progress.votes) AS votes, sum(CASE WHEN progress.day = current_date THEN progress.votes_on_day ELSE 0 END) AS today
     FROM annotation_progress AS progress WHERE progress.member_id = member.id
@@ -353,7 +408,7 @@ LEFT JOIN LATERAL (
     WHERE question.project_id = member.project_id
 ) AS recent ON true
 WHERE member.project_id = %(project)s AND member.role <> 'rater'
-ORDER BY done.votes DESC, member.number
+ORDER BY done.votes - struck.votes DESC, member.number
 LIMIT %(most)s
 """
 
@@ -370,12 +425,13 @@ def _hours(project: Project) -> list[Hour]:
 
 def _people(project: Project) -> People:
     roles = dict(Membership.objects.filter(project=project, active=True).values_list("role").annotate(Count("id")).order_by())
-    raters = roles.pop(Role.RATER, 0)
+    nameless = len(nameless_members(project.pk))
+    raters = roles.pop(Role.RATER, 0) - nameless
     with connection.cursor() as cursor:
         cursor.execute(_ANNOTATORS, {"project": project.pk, "recent": RECENT_VOTES, "most": MOST_ANNOTATORS})
         annotators = [Annotator(row[0], f"Annotator {row[0]}", *row[1:]) for row in cursor.fetchall()]
     voters = Membership.objects.filter(project=project, progress__votes__gt=0).distinct().count()
-    return People(roles, annotators, voters, raters)
+    return People(roles, annotators, voters, raters, nameless > 0)
 
 
 # ---------------------------------------------------------------- what needs someone

@@ -30,13 +30,16 @@ class LabelShape(serializers.Serializer[Any]):
     label = serializers.CharField()  # type: ignore[assignment]  # a field of ours, not the field's label
     is_unsure = serializers.BooleanField()
     count = serializers.IntegerField()
+    share = serializers.FloatField(allow_null=True, help_text="Among labels that are not unsure; null for unsure itself.")
+    low = serializers.FloatField(allow_null=True, help_text="Wilson's 95% interval.")
+    high = serializers.FloatField(allow_null=True)
 
     class Meta:
         ref_name = "LabelCount"
 
 
 class PositivesShape(serializers.Serializer[Any]):
-    choice = serializers.CharField()
+    choice = serializers.CharField(help_text="The one that says harm: it takes tags, or is called unsafe, harmful or yes; else the first.")
     k = serializers.IntegerField()
     n = serializers.IntegerField(help_text="Labels that are not unsure.")
     unsure = serializers.IntegerField()
@@ -52,13 +55,17 @@ class AskedShape(serializers.Serializer[Any]):
     slug = serializers.CharField()
     title = serializers.CharField()
     active = serializers.BooleanField()
-    votes_required = serializers.IntegerField()
+    votes_required = serializers.IntegerField(help_text="Of tasks that are made now.")
+    least_votes = serializers.IntegerField(help_text="Of what its tasks require.")
+    most_votes = serializers.IntegerField()
     policy = serializers.CharField()
     guideline_version = serializers.IntegerField()
     tasks = serializers.IntegerField(help_text="Without retired ones.")
     states = serializers.DictField(child=serializers.IntegerField())
     votes = serializers.IntegerField()
     votes_wanted = serializers.IntegerField()
+    votes_retired = serializers.IntegerField(help_text="On retired tasks, quarantined ones among them; not in votes.")
+    votes_earlier = serializers.IntegerField(help_text="Of earlier rounds; not in votes.")
     abstentions = serializers.IntegerField()
     labels = LabelShape(many=True)
     sources = serializers.DictField(child=serializers.IntegerField())
@@ -85,7 +92,8 @@ class AnnotatorShape(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     pseudonym = serializers.CharField()
     active = serializers.BooleanField()
-    votes = serializers.IntegerField()
+    votes = serializers.IntegerField(help_text="That stand.")
+    voided = serializers.IntegerField(help_text="Struck out, beside them.")
     votes_today = serializers.IntegerField()
     median_s = serializers.FloatField(allow_null=True)
 
@@ -97,7 +105,8 @@ class PeopleShape(serializers.Serializer[Any]):
     roles = serializers.DictField(child=serializers.IntegerField())
     annotators = AnnotatorShape(many=True)
     voters = serializers.IntegerField()
-    raters = serializers.IntegerField(help_text="From imported files.")
+    raters = serializers.IntegerField(help_text="Named in imported files.")
+    nameless = serializers.BooleanField(help_text="Votes came as counts or without names too.")
 
     class Meta:
         ref_name = "PeopleStanding"

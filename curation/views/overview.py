@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from annotation import access
 from annotation.models import Membership, Project, Role
-from curation.overview import LIVE, Asked, Hour, Need, Overview, agreements, overview
+from curation.overview import LIVE, Asked, Hour, Label, Need, Overview, agreements, overview
 from scoring import progress
 from scoring.models import RunState
 from scoring.progress import Standing
@@ -111,13 +111,13 @@ def _first_steps(project: Project, found: Overview) -> list[Step]:
         Step(
             found.items.total > 0,
             "Import items",
-            "A file of texts: CSV, TSV, JSONL or Parquet.",
+            "Texts from a table or JSONL file, pictures from a folder or a ZIP.",
             reverse("import_new", args=[slug]),
             "Import a file",
         ),
         Step(bool(found.questions), "Make a question", "Four come ready-made.", reverse("question_new", args=[slug]), "Make a question"),
         Step(tasks, "Make tasks", "From a sample of the items, or from all of them.", reverse("tasks_new", args=[slug]), "Make tasks"),
-        Step(voters > 0, "Let annotators in", "Three for each task, and an adjudicator.", reverse("people", args=[slug]), "Add people"),
+        Step(voters > 0, "Let annotators in", "As many as a task wants, and an adjudicator.", reverse("people", args=[slug]), "Add people"),
     ]
     return [] if all(step.done for step in steps) else steps
 
@@ -160,16 +160,55 @@ def _rows(asked: Asked) -> dict[str, object]:
     sources = ", ".join(f"{count:,} {source}" for source, count in sorted(asked.sources.items(), reverse=True))
     if asked.unsettled:
         sources += f"; {asked.unsettled:,} {'lacks its' if asked.unsettled == 1 else 'lack their'} tag: none had a majority"
-    votes = f"{asked.votes_required} a task, {asked.votes_wanted:,} in all"
+    each = f"{asked.least_votes}" if asked.least_votes == asked.most_votes else f"{asked.least_votes} to {asked.most_votes}"
+    votes = f"{each} a task, {asked.votes_wanted:,} in all"
     rows = [
-        Row("Votes", votes, asked.votes, asked.votes_wanted, f"{asked.abstentions:,} abstained" if asked.abstentions else ""),
+        Row("Votes", votes, asked.votes, asked.votes_wanted, _beside(asked)),
         Row("Agreed", rule, agreed, asked.tasks, f"{still_open:,} still open" if still_open else "none open"),
         Row(
             "Disputed", f"{ruled:,} ruled, {waiting:,} waiting", ruled + waiting, asked.tasks,
             start=100 * agreed / asked.tasks, waiting=waiting,
         ),
     ]  # fmt: skip
-    return {"asked": asked, "rows": rows, "truth": Row("Ground truth", sources or "none yet", asked.settled, asked.tasks)}
+    truth = Row("Ground truth", sources or "none yet", asked.settled, asked.tasks)
+    return {"asked": asked, "rows": rows, "truth": truth, "shares": [Share(label, asked) for label in asked.labels if asked.settled]}
+
+
+def _beside(asked: Asked) -> str:
+    """What was given and is not among the votes: so that the sums of the page can be told apart."""
+    parts = [
+        f"{count:,} {words}"
+        for count, words in (
+            (asked.abstentions, "abstained"),
+            (asked.votes_retired, "more on retired tasks"),
+            (asked.votes_earlier, "more of earlier rounds"),
+        )
+        if count
+    ]
+    return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A choice's part of the labels: its bar as part of all of them, unsure ones included."""
+
+    label: Label
+    asked: Asked
+
+    @property
+    def line(self) -> Row:
+        return Row(self.label.label, "", self.label.count, self.asked.settled)
+
+    @property
+    def percents(self) -> tuple[str, str, str] | None:
+        """Share, low and high in percent, as the page says them; None for unsure, and where all are."""
+        if self.label.share is None or self.label.low is None or self.label.high is None:
+            return None
+        return f"{100 * self.label.share:.1f}", f"{100 * self.label.low:.0f}", f"{100 * self.label.high:.0f}"
+
+    @property
+    def of(self) -> int:
+        return self.asked.positives.n
 
 
 # ---------------------------------------------------------------- votes per hour

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import questions
+from annotation import people, questions, rounds
 from annotation.models import FlagReason, Item, Question, Role, TaskState, Vote
 from annotation.presets import NATURALNESS
 from annotation.questions import GuidelineText
@@ -68,6 +68,41 @@ def test_unsure_labels_stand_beside_the_ratio(cast: Cast) -> None:
     asked = overview(cast.project).questions[0]
     assert (asked.positives.k, asked.positives.n, asked.positives.unsure) == (1, 2, 2)
     assert not asked.provisional
+
+
+def test_the_share_that_stands_for_all_is_that_of_harm(cast: Cast) -> None:
+    safe_first = make_question(cast.project, "safety", choices="safe harmful unsure")
+    make_tasks(safe_first, 3)
+    answer(cast, safe_first, ["sss", "sss"])
+    found = overview(cast.project).questions[0]
+    assert (found.positives.choice, found.positives.k, found.positives.n) == ("Harmful", 0, 2)
+    assert [(label.value, label.share) for label in found.labels] == [("safe", 1.0), ("harmful", 0.0), ("unsure", None)]
+    tagged = make_question(cast.project, "harm", choices="safe bad")
+    tagged.choices.filter(value="bad").update(tag_use="required")
+    assert overview(cast.project).questions[1].positives.choice == "Bad"
+
+
+def test_votes_that_were_struck_out_are_told_beside(cast: Cast, question: Question) -> None:
+    rounds.void_votes(cast.dave, question, by=cast.bob, why="Guessed.")
+    found = overview(cast.project)
+    dave = next(person for person in found.people.annotators if person.number == cast.dave.number)
+    assert (dave.votes, dave.voided) == (0, 5)
+    assert sum(person.votes for person in found.people.annotators) == sum(hour.votes for hour in found.hours) == 11
+    assert {person.number: (person.votes_cast, person.votes_voided) for person in people.members(cast.project)}[cast.dave.number] == (0, 5)
+
+
+def test_what_the_sums_leave_out_is_said(cast: Cast, question: Question, bob: Client) -> None:
+    retired, again, longer = question.tasks.filter(state=TaskState.AGREED).order_by("pk")
+    rounds.retire(question, [retired.pk])
+    rounds.reopen(question, [again.pk])
+    question.tasks.filter(state=TaskState.OPEN).update(votes_required=5)
+    asked = overview(cast.project).questions[0]
+    assert (asked.votes, asked.votes_retired, asked.votes_earlier) == (10, 3, 3)
+    assert (asked.least_votes, asked.most_votes) == (3, 5)
+    page = bob.get("/p/study/").content.decode()
+    assert "3 more on retired tasks; 3 more of earlier rounds" in page
+    assert "3 to 5 a task" in page
+    assert longer.votes_required == 3
 
 
 def test_nothing_settled_is_none_and_not_zero(cast: Cast) -> None:
@@ -174,6 +209,7 @@ def bob(cast: Cast, sign_in) -> Client:  # type: ignore[no-untyped-def]
 def test_an_empty_project_says_what_to_do_first_and_shows_no_tables(bob: Client) -> None:
     page = bob.get("/p/study/").content.decode()
     assert "What to do first" in page
+    assert "pictures from a folder" in page
     for step in ("Import a file", "Make a question", "Make tasks"):
         assert step in page
     assert "<table" not in page
@@ -192,7 +228,8 @@ def test_the_page_shows_the_figures_and_no_contents(cast: Cast, bob: Client, que
     question.tasks.filter(state=TaskState.DISPUTED).update(settled_at=timezone.now() - timedelta(hours=5, minutes=20))
     page = bob.get("/p/study/").content.decode()
     assert "<b>1 dispute</b> of Toxicity waits for an adjudicator, for 5\xa0hours</span>" in page
-    assert "Yes, 3 of 4; provisional" in page
+    assert '<b>75.0%</b> <span class="ci">30–95</span><span class="sub">3 of 4</span>' in page
+    assert "provisional" in page
     assert '<td class="n">5</td>' in page  # tasks with all votes: three of them unanimous
     assert "<b>0.60</b>" in page
     assert "What to do first" not in page
