@@ -238,12 +238,13 @@ def in_words(result: dict[str, Any]) -> str:
         "tags_left_out": "given tags that their choice does not take",
     }  # fmt: skip
     beside = "".join(f" {result[name]:,} {words}." for name, words in parts.items() if result.get(name))
-    raters = "1 new rater" if result["raters"] == 1 else f"{result['raters']:,} new raters"
-    if result.get("nameless"):
-        named = "" if not result["raters"] else f", {raters}"
-        how = "that came as counts" if result.get("form") == "counts" else "that came without names"
-        raters = f"{result['nameless']:,} of them votes {how}{named}"
-    return f"{result['question']}: {result['votes']:,} votes, {raters}, {result['tasks']:,} tasks: {states}.{beside}"
+    votes, nameless = f"{result['votes']:,} votes", result.get("nameless", 0)
+    raters = ", 1 new rater" if result["raters"] == 1 else f", {result['raters']:,} new raters"
+    if nameless:
+        how = "came as counts" if result.get("form") == "counts" else "came without names"
+        votes += f" that {how}" if nameless == result["votes"] else f", {nameless:,} of which {how}"
+        raters = raters if result["raters"] else ""
+    return f"{result['question']}: {votes}{raters}, {result['tasks']:,} tasks: {states}.{beside}"
 
 
 def _most(counts: Counter[str]) -> dict[str, int]:
@@ -270,7 +271,7 @@ def _note(told: Left | Contradiction, mapping: Mapping) -> Problem:
     return Problem(told.row, column, messages[told.why])
 
 
-_CLOSED = {
+_CLOSED: dict[str, str] = {
     TaskState.AGREED: "is settled", TaskState.DISPUTED: "waits for an adjudicator", TaskState.ADJUDICATED: "was ruled on",
     TaskState.RETIRED: "is retired",
 }  # fmt: skip

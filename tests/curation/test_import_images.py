@@ -106,6 +106,28 @@ def test_a_manifest_names_pictures_prompts_and_metadata(bring: Bring, three: Fil
     assert list(service.folder().iterdir()) == []
 
 
+def test_a_prompt_carries_what_its_pictures_say_alike_and_may_be_benign(bring: Bring, cast: Cast) -> None:
+    table = (
+        "file,prompt,prompt_id,model,category,sensitive,serial\n"
+        "a.png,A calm river.,p1,m1,nature,no,s1\nb.png,A calm river.,p1,m2,nature,,s2\n"
+        "c.png,A fight.,p2,m1,people,yes,s3\nd.png,A fight.,p2,m1,people,no,s4\n"
+        "e.png,A barn.,p3,m1,nature,TRUE,s5\nf.png,A barn.,p3,m1,nature,yes,s6\n"
+    )
+    files = {f"{name}.png": draw(number) for number, name in enumerate("abcdef")}
+    assert bring({"manifest.csv": table.encode(), **files}).created == 6
+    prompts = Item.objects.filter(kind="text").order_by("external_id")
+    assert [item.metadata for item in prompts] == [
+        {"prompt_id": "p1", "category": "nature", "sensitive": "no"},
+        {"prompt_id": "p2", "category": "people", "model": "m1"},
+        {"prompt_id": "p3", "category": "nature", "model": "m1", "sensitive": "TRUE"},
+    ], "neither a file nor a number of one picture, and nothing on which they differ"
+    for slug, otherwise in (("rough", True), ("mild", False)):
+        question = make_question(cast.project, slug, sensitive=otherwise)
+        create_tasks(question)
+        by_prompt = dict(question.tasks.values_list("item__external_id", "sensitive"))
+        assert by_prompt == {"origin:p1": False, "origin:p2": otherwise, "origin:p3": True}
+
+
 def test_bringing_it_in_again_changes_nothing_also_packed_anew(bring: Bring, three: Files) -> None:
     bring(three)
     again = bring(pack(dict(reversed(three.items())), compression=zipfile.ZIP_DEFLATED))

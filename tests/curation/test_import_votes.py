@@ -12,8 +12,9 @@ import pytest
 
 from annotation import queue
 from annotation.errors import Invalid
+from annotation.imported import nameless
 from annotation.models import GroundTruth, Item, Membership, Question, Task, Vote
-from curation.importing import service
+from curation.importing import service, voting
 from curation.importing.mapping import Mapping
 from curation.importing.votes import Votes
 from curation.models import ImportBatch
@@ -449,3 +450,57 @@ def test_labels_of_parts_of_a_text_are_no_votes(cast: Cast, bring: Bring) -> Non
 def test_a_vote_with_two_labels_that_are_both_choices_is_bad(cast: Cast, bring: Bring) -> None:
     done = bring('{"id": 1, "text": "One.", "label": ["rude", "loud"]}\n', name="a.jsonl")
     assert refused(done) == [(1, "votes", "One vote names 2 choices: loud, rude. Map all but one to tags, or to no vote.")]
+
+
+# ---------------------------------------------------------------- counts
+COUNTS = "id,text,n-dog,n-cat,n-not-sure\na,One.,3,1,0\nb,Two.,0,0,0\nc,Three.,2,2,1\nd,Four.,4,1,0\n"
+
+
+def counts(**more: Any) -> Votes:
+    return Votes(**{"question": "animal", "form": "counts", "columns": ("n-dog", "n-cat", "n-not-sure"), "make": "answers", **more})
+
+
+def test_a_question_made_of_counts_names_its_answers_and_asks_as_most_of_its_items_did(cast: Cast, bring: Bring) -> None:
+    done = bring(COUNTS, counts())
+    asked = Question.objects.get(slug="animal")
+    assert [(choice.value, choice.label, choice.is_unsure) for choice in asked.choices.all()] == [
+        ("cat", "Cat", False), ("dog", "Dog", False), ("not-sure", "Not-sure", True),
+    ]  # fmt: skip
+    assert asked.votes_required == 5, "4 votes once, 5 votes twice"
+    assert [(note["row"], note["message"]) for note in done.notes] == [(2, "No votes: every count for animal is 0.")]
+    assert (done.votes[0]["votes"], done.votes[0]["nameless"], done.votes[0]["raters"]) == (14, 14, 0)
+    assert voting.in_words(done.votes[0]).startswith("animal: 14 votes that came as counts, 3 tasks")
+
+
+def test_a_made_question_has_the_title_and_labels_that_were_given(cast: Cast, bring: Bring) -> None:
+    bring(COUNTS, counts(title="Which animal is it", labels={"dog": "A dog", "not-sure": "Unclear"}))
+    asked = Question.objects.get(slug="animal")
+    assert (asked.title, asked.prompt) == ("Which animal is it", "Which animal is it?")
+    assert [choice.label for choice in asked.choices.all()] == ["Cat", "A dog", "Unclear"]
+
+
+def test_a_ready_made_question_asks_for_as_many_votes_as_came(cast: Cast, bring: Bring) -> None:
+    bring("id,text,who,answer\na,One.,ann,y\na,One.,ben,y\nb,Two.,ann,n\nb,Two.,ben,n\nc,Three.,ann,n\n", long(make="toxicity"))
+    assert Question.objects.get(slug="toxicity").votes_required == 2
+
+
+def test_counts_and_votes_without_names_are_never_the_same_nobody(cast: Cast, bring: Bring) -> None:
+    make.make_question(cast.project, policy="majority")
+    bring("id,text,yes,no\na,One.,1,0\n", Votes("toxicity", "counts", ("yes", "no")))
+    bring("id,text,all\nb,Two.,y\n", Votes("toxicity", "list", ("all",), choices=YES_NO), name="other.csv")
+    raters = set(Membership.objects.filter(role="rater").values_list("rater", flat=True))
+    assert raters == {" count 1 of 1", " vote 1 of 1"}
+    assert all(nameless(rater) for rater in raters)
+    assert not nameless("1 of 1"), "a name that a file gives is a name"
+
+
+def test_a_row_with_many_bad_votes_is_told_once_a_reason(cast: Cast, bring: Bring) -> None:
+    make.make_question(cast.project)
+    wide = Votes("toxicity", "wide", ("ann", "ben", "cem", "dan"), choices=YES_NO)
+    done = bring("id,text,ann,ben,cem,dan\na,One.,y,hm,hm,eh\nb,Two.,eh,n,n,n\n", wide)
+    known = "Map {} to one of yes, no, or to no vote."
+    assert refused(done) == [
+        (1, "ben, cem, dan", f"The answers 'hm', 'eh' are mapped to no choice. {known.format('them')}"),
+        (2, "ann", f"The answer 'eh' is mapped to no choice. {known.format('it')}"),
+    ]
+    assert done.votes[0]["unmapped"] == {"hm": 2, "eh": 2}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from html.parser import HTMLParser
 from io import StringIO
@@ -90,7 +91,8 @@ def test_votes_are_mapped_brought_in_and_reported(cast: Cast, sign_in: SignIn) -
     done = run(page)
     assert done.votes[0] | {"title": ""} == {
         "question": "toxicity", "title": "", "made": True, "votes": 5, "tasks": 2, "raters": 3, "repeats": 1, "surplus": 0, "taken": 0,
-        "struck": 0, "nameless": 0, "form": "long", "states": {"agreed": 1, "disputed": 1}, "unsettled": 0, "abstained": 0, "tags_left_out": 0,
+        "struck": 0, "nameless": 0, "form": "long",
+        "states": {"agreed": 1, "disputed": 1}, "unsettled": 0, "abstained": 0, "tags_left_out": 0,
     }  # fmt: skip
     shown = client.get(page).content.decode()
     assert "the question was made on the way" in shown
@@ -237,5 +239,53 @@ def test_the_command_brings_votes_to_items_that_are_there(cast: Cast, tmp_path: 
     with pytest.raises(CommandError, match="There is no text with the id 't9' in the project"):
         command(str(path), *options)
     said, _ = command(str(path), *options, "--skip-bad")
-    assert said.splitlines() == ["4 rows: 0 new items, 2 unchanged, 1 bad.", "toxicity: 3 votes, 3 of them votes that came without names, 2 tasks: 2 agreed."]
+    assert said.splitlines() == [
+        "4 rows: 0 new items, 2 unchanged, 1 bad.",
+        "toxicity: 3 votes that came without names, 2 tasks: 2 agreed.",
+    ]
     assert set(Membership.objects.filter(role="rater").values_list("rater", flat=True)) == {" vote 1 of 2", " vote 2 of 2", " vote 1 of 1"}
+
+
+def test_the_commands_of_the_guide_bring_votes_in(cast: Cast, tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs/researchers.md").read_text().replace("\\\n", " ")
+    line = next(line for line in guide.splitlines() if "import_items pilot votes.csv" in line)
+    options = shlex.split(line)[4:]  # after manage.py import_items pilot votes.csv
+    path = tmp_path / "votes.csv"
+    path.write_text("id,comment,worker,answer,age,gender\na,Calm.,ann,1,30,f\na,Calm.,ben,-1,40,m\nb,Rude.,ann,-1,30,f\n")
+    said, _ = command(str(path), *options)
+    assert "toxicity: 3 votes, 2 new raters, 2 tasks: 1 agreed, 1 disputed." in said
+    assert list(GroundTruth.objects.values_list("choice__value", flat=True)) == ["no"]
+
+
+def test_the_page_says_what_is_not_mapped_yet(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.bob)
+    page = uploaded(client, LONG.replace(b"cem,0", b"cem,hm"))
+    counted = client.post(page, form(do="read", v0_answer_spelling=[], v0_answer_value=[])).content.decode()
+    said = re.search(r"Not mapped yet, for toxicity:</b>(.*?)</p>", counted, re.DOTALL)
+    assert said is not None
+    assert "hm (1)." in said[1]
+    assert "1 (3)" not in said[1]
+    mapped = form(do="read", v0_answer_spelling=["1", "0", "hm"], v0_answer_value=["yes", "no", ""])
+    assert "Not mapped yet" not in client.post(page, mapped).content.decode()
+
+
+def test_answers_of_count_columns_can_be_renamed_on_the_page(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.bob)
+    page = uploaded(client, b"id,text,n-dog,n-cat\na,One.,2,1\nb,Two.,1,2\n")
+    given = form(
+        v0_form="counts", v0_question="make:answers", v0_slug="animal", v0_columns=["n-dog", "n-cat"], v0_rater="-", v0_attributes=[],
+        v0_answer_spelling=[], v0_answer_value=[],
+    )  # fmt: skip
+    shown = Controls(client.post(page, given | {"do": "read"}).content.decode()).sent
+    assert shown["v0_answer_spelling"] == ["n-dog", "n-cat"]
+    assert shown["v0_answer_value"] == ["dog", "cat"]
+    assert shown["v0_answer_label"] == ["Dog", "Cat"]
+    start = given | {"v0_title": "Which animal", "v0_answer_spelling": ["n-dog", "n-cat"], "v0_answer_value": ["dog", "cat"]}
+    assert client.post(page, start | {"v0_answer_label": ["A dog", "Cat"]}).status_code == 302
+    result = run(page)
+    asked = Question.objects.get(slug="animal")
+    assert (asked.title, [choice.label for choice in asked.choices.all()]) == ("Which animal", ["Cat", "A dog"])
+    assert result.votes[0]["nameless"] == 6
+    done = client.get(page).content.decode()
+    assert "Votes that came as counts" in done
+    assert "New raters" not in done
