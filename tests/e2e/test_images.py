@@ -337,6 +337,7 @@ def test_the_answers_are_at_one_place_whatever_the_pictures_shape(
         else:
             page.keyboard.press("u")
         places.append(page.evaluate(place))
+        assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.getElementById('item'))") == 0
         picture(page, f"shape-{number}-{width}")
         page.get_by_role("button", name="Harmful").click()
         expect(page.locator("#tags")).to_be_visible()
