@@ -4,19 +4,20 @@ Scoring takes ids only; samples, imports and questions are known here.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.errors import Invalid
 from annotation.models import Item, Kind, Project, Question, Task, TaskState, User
-from curation.models import ImportBatch, ImportState, Sample
+from curation.models import ImportBatch, ImportState, Sample, choice_in_words
 from scoring import runs
 from scoring.models import Score, Scorer, ScoringRun
 
 ALL = "all"
 MOST_LISTED = 200
+in_words = choice_in_words
 NO_SUCH = "Choose which items: all of them, an import, a sample, or those of a question."
 
 
@@ -40,20 +41,50 @@ class Covered:
         return self.items - self.scored
 
 
-def groups(project: Project) -> list[Group]:
-    """What can be chosen in this project, the newest first."""
+def groups(project: Project, kind: str = "") -> list[Group]:
+    """What can be chosen in this project, the newest first. What holds items of one kind says which, and how many.
+
+    With a kind, only what may hold items of it.
+    """
     samples = Sample.objects.filter(project=project).order_by("-id")[:MOST_LISTED]
     imports = ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0).order_by("-created_at")[:MOST_LISTED]
+    if kind:
+        samples = [one for one in samples if one.query.get("kind", Kind.TEXT) == kind]
+        imports = [one for one in imports if kind in (one.kind, Kind.TEXT)]
+    asked = project.questions.filter(**({"kind": kind} if kind else {})).order_by("id")
+    brought = _brought(imports)
     found = [
-        Group("Samples", [(f"sample:{sample.pk}", f"{sample.name} ({sample.size:,} items)") for sample in samples]),
-        Group("Items with tasks of a question", [(f"question:{q.slug}", q.title) for q in project.questions.order_by("id")]),
+        Group("Samples", [(f"sample:{one.pk}", f"{one.name} ({counted(one.size, one.query.get('kind', Kind.TEXT))})") for one in samples]),
+        Group("Items with tasks of a question", [(f"question:{q.slug}", q.title) for q in asked]),
         Group(
             "Imports",
-            [(f"import:{batch.pk}", f"{batch.filename}, {batch.created_at:%-d %b %Y} ({batch.created:,} items)") for batch in imports],
+            [(f"import:{one.pk}", f"{one.filename}, {one.created_at:%-d %b %Y} ({brought[one.pk]})") for one in imports],
         ),
     ]
-    found.append(Group("Prompts of pictures", _prompts(project, found)))
+    if kind != Kind.IMAGE:
+        found.append(Group("Prompts of pictures", _prompts(project, found if not kind else groups(project)[1:])))
     return [Group("Everything", [(ALL, "All items that this scorer can score")]), *(group for group in found if group.choices)]
+
+
+def counted(number: int, kind: str) -> str:
+    """How many of what: 40 pictures."""
+    noun = "picture" if kind == Kind.IMAGE else "text"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _brought(imports: Iterable[ImportBatch]) -> dict[uuid.UUID, str]:
+    """What each import brought: 40 pictures, 20 prompts. Only pictures bring items of another kind along."""
+    texts = dict(
+        Item.objects.filter(batch__in=[one.pk for one in imports if one.kind == Kind.IMAGE], kind=Kind.TEXT)
+        .values_list("batch")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    return {
+        one.pk: counted(one.created - texts.get(one.pk, 0), one.kind)
+        + (f", {texts[one.pk]:,} prompt{'' if texts[one.pk] == 1 else 's'}" if one.pk in texts else "")
+        for one in imports
+    }
 
 
 def _prompts(project: Project, found: list[Group]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import uuid
 
 import pghistory
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -112,6 +113,16 @@ class TaskBatch(models.Model):
     def __str__(self) -> str:
         return f"{self.get_verb_display()}, {self.pk}"
 
+    def told(self, event: "TaskBatch") -> str:
+        """An event of it as the audit trail says it: what was begun, and how it ended."""
+        of = f"of {self.question} for {choice_in_words(self.question.project, self.items)}"
+        done = {TaskVerb.MAKE: "made tasks {}", TaskVerb.PUT_FIRST: "put tasks {} first", TaskVerb.PUT_BACK: "put tasks {} back in line"}
+        if event.state == TaskBatchState.DONE:
+            return f"{done[TaskVerb(self.verb)].format(of)}: {self.changed:,}"
+        begun = {TaskVerb.MAKE: "to make tasks {}", TaskVerb.PUT_FIRST: "to put tasks {} first", TaskVerb.PUT_BACK: "to put tasks {} back"}
+        how = {TaskBatchState.QUEUED: "asked", TaskBatchState.RUNNING: "began", TaskBatchState.FAILED: "failed"}
+        return f"{how[TaskBatchState(event.state)]} {begun[TaskVerb(self.verb)].format(of)}"
+
 
 class SampleItem(models.Model):
     """One item of a sample, with the probability it had of being in."""
@@ -157,3 +168,22 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def choice_in_words(project: Project, choice: str) -> str:
+    """A choice as a page says it: all items; sample First; import of pics.zip; prompts of all pictures. What is gone: by its id."""
+    sort, _, name = choice.partition(":")
+    if choice == "all":
+        return "all items"
+    if sort == "prompts":
+        return "prompts of all pictures" if name == "all" else f"prompts of {choice_in_words(project, name)}"
+    try:
+        if sort == "sample":
+            return f"sample {Sample.objects.get(project=project, pk=name).name}"
+        if sort == "import":
+            return f"import of {ImportBatch.objects.get(project=project, pk=name).filename}"
+        if sort == "question":
+            return f"items of {project.questions.get(slug=name).title}"
+    except (ObjectDoesNotExist, ValueError, ValidationError):
+        pass
+    return "tasks named one by one" if choice == "listed" else choice

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from annotation import steering
 from annotation.errors import Conflict, Invalid
-from annotation.models import Question, Task, TaskState, User
+from annotation.models import Kind, Question, Task, TaskState, User
 from annotation.tasks import create_tasks
 from curation import choosing, sampling
 from curation.models import TaskBatch, TaskBatchState, TaskVerb
@@ -112,10 +112,25 @@ def latest(question: Question, limit: int = 5) -> list[TaskBatch]:
 
 def in_words(batch: TaskBatch, of: str = "") -> str:
     """What came of it: 12,000 new tasks of Toxicity, where `of` is " of Toxicity"; 300 tasks put first."""
+    if not batch.changed and not batch.total and batch.state == TaskBatchState.DONE:
+        return f"No {'new ' if batch.verb == TaskVerb.MAKE else ''}task{of}: {nothing_fits(batch)}"
     if not batch.changed:
         return f"No {_NOTHING[batch.verb].format(of=of)}"
     noun = "task" if batch.changed == 1 else "tasks"
     return f"{batch.changed:,} new {noun}{of}" if batch.verb == TaskVerb.MAKE else f"{batch.changed:,} {noun}{of} {_DONE[batch.verb]}"
+
+
+def nothing_fits(batch: TaskBatch) -> str:
+    """Why a batch had no items to go through."""
+    question = batch.question
+    chosen = choosing.in_words(question.project, batch.items)
+    other = Kind.TEXT if question.kind == Kind.IMAGE else Kind.IMAGE
+    wanted, given = ("pictures", "texts") if question.kind == Kind.IMAGE else ("texts", "pictures")
+    if batch.verb != TaskVerb.MAKE:
+        return f"none of {chosen} has an open task"
+    if choosing.items(question.project, other, batch.items).exists():
+        return f"{question.title} is asked of {wanted}, and {chosen} are {given}"
+    return f"{chosen} hold no {wanted[:-1]} that can be asked about"
 
 
 _DONE: dict[str, str] = {TaskVerb.PUT_FIRST: "put first", TaskVerb.PUT_BACK: "put back in line"}

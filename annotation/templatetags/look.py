@@ -1,7 +1,10 @@
 """The look's small parts as template tags: icons, marks of who says so, and numbers that say when they are missing."""
 
+from datetime import UTC, datetime
+
 from django import template
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -57,6 +60,15 @@ MARKS = {
 
 
 register.filter("markdown", as_html)
+
+
+@register.filter
+def when(at: datetime | None) -> str:
+    """A moment as every page says it: 11:53 UTC today, else 20 Nov 2026, 11:53 UTC."""
+    if at is None:
+        return ""
+    at = at.astimezone(UTC)
+    return f"{at:%H:%M} UTC" if at.date() == timezone.now().astimezone(UTC).date() else f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
 @register.simple_tag

@@ -102,6 +102,11 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
     member = access.researcher(request.user, project)
     given = request.POST if request.method == "POST" else request.GET
     questions = Question.objects.filter(project=member.project).order_by("title")
+    named = next((one for one in questions if one.slug == given.get("question", "")), None)
+    if named is not None and request.method == "GET":  # asked for by name: what is of another kind is not offered beside it
+        questions = questions.filter(kind=named.kind)
+    kinds = {one.kind for one in questions}
+    kind = kinds.pop() if len(kinds) == 1 else ""
     error = None
     if request.method == "POST":
         try:
@@ -113,10 +118,11 @@ def tasks(request: HttpRequest, project: str) -> HttpResponse:
             return redirect("question", member.project.slug, question.slug)
         except (Invalid, Conflict) as refused:
             error = refused
-    newest = Sample.objects.filter(project=member.project).order_by("-id").first()  # votes are dear: a sample rather than everything
+    drawn = Sample.objects.filter(project=member.project, **({"query__kind": kind} if kind else {}))
+    newest = drawn.order_by("-id").first()  # votes are dear: a sample rather than everything
     context = {
         "member": member, "here": "samples", "questions": questions, "question": given.get("question", ""),
         "items": given.get("items", f"sample:{newest.pk}" if newest else choosing.ALL),
-        "seeds": "seeds" in given, "groups": choosing.groups(member.project), "error": error, "wrong": error.fields if error else {},
+        "seeds": "seeds" in given, "groups": choosing.groups(member.project, kind), "error": error, "wrong": error.fields if error else {},
     }  # fmt: skip
     return render(request, "curation/tasks_new.html", context, status=422 if error else 200)

@@ -51,13 +51,16 @@ def _page(request: HttpRequest, member: Membership, asked: Question, refused: Re
         "held_up": [f"{count:,} {REASONS[code][count != 1]}" for code, count in found.held_up.items()],
         "figures": drawn(figures.of_standing(found)), "table": figures.table(found)[:500],
         "daily": found.span == forecast.DAY, "each": figures.SPANS[found.span],
-        "batches": [(batch, tasking.in_words(batch), batch.state in tasking.LIVE) for batch in tasking.latest(asked)],
+        "batches": [
+            (batch, tasking.in_words(batch), batch.state in tasking.LIVE, choosing.in_words(member.project, batch.items))
+            for batch in tasking.latest(asked)
+        ],
     }  # fmt: skip
     if request.headers.get("HX-Request") and refused is None:
         return render(request, "curation/_steering.html", context)
     context |= {
         "refused": refused, "wrong": refused.fields if refused else {}, "typed": request.POST,
-        "groups": choosing.groups(member.project), "voters": steering.voters(asked), "assigned": steering.assigned(asked),
+        "groups": choosing.groups(member.project, asked.kind), "voters": steering.voters(asked), "assigned": steering.assigned(asked),
     }  # fmt: skip
     return render(
         request, "curation/steering.html", context, status=(422 if isinstance(refused, Invalid) else refused.status) if refused else 200

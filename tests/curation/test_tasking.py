@@ -153,4 +153,30 @@ def test_a_small_one_is_done_at_once_and_a_large_one_by_a_worker(question: Quest
 def test_who_did_what_stands_in_the_audit_trail(cast: make.Cast, question: Question, sign_in: Callable[[make.Membership], Client]) -> None:
     sign_in(cast.bob).post("/p/study/tasks/new/", {"question": "toxicity", "items": "all"})
     page = sign_in(cast.bob).get("/p/study/audit/").content.decode()
-    assert "made task batch" in page
+    assert "made tasks of Toxicity for all items: 10" in page
+
+
+def test_texts_for_a_question_about_pictures_say_why_nothing_came_of_it(cast: make.Cast) -> None:
+    pictures_with_prompts(cast, prompts=2)
+    asked = make.make_question(cast.project, "harm", kind="image")
+    batch = begin(asked, items="prompts:all")
+    assert tasking.in_words(batch) == "No new task: Harm is asked of pictures, and prompts of all pictures are texts"
+    sample = sampling.draw(cast.project, "Texts", 2)
+    assert tasking.in_words(begin(asked, items=f"sample:{sample.pk}")).endswith("sample Texts are texts")
+
+
+def test_what_can_be_chosen_says_how_many_of_what(cast: make.Cast) -> None:
+    pictures_with_prompts(cast, prompts=2)
+    sampling.draw(cast.project, "Some", 2, kind="image")
+    assert ("Some (2 pictures)") in [words for group in choosing.groups(cast.project) for _, words in group.choices]
+
+
+def test_what_is_of_another_kind_is_not_offered(cast: make.Cast, sign_in: Callable[[make.Membership], Client]) -> None:
+    pictures_with_prompts(cast, prompts=2)
+    make.make_question(cast.project, "harm", kind="image")
+    make.make_question(cast.project, "toxicity")
+    sample = sampling.draw(cast.project, "Some texts", 2)
+    page = sign_in(cast.bob).get("/p/study/tasks/new/?question=harm").content.decode()
+    assert f"sample:{sample.pk}" not in page
+    assert "prompts:all" not in page
+    assert "prompts:all" in sign_in(cast.bob).get("/p/study/tasks/new/?question=toxicity").content.decode()
