@@ -46,8 +46,9 @@ def groups(project: Project, kind: str = "") -> list[Group]:
 
     With a kind, only what may hold items of it.
     """
-    samples = Sample.objects.filter(project=project).order_by("-id")[:MOST_LISTED]
-    imports = ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0).order_by("-created_at")[:MOST_LISTED]
+    samples = list(Sample.objects.filter(project=project).order_by("-id")[:MOST_LISTED])
+    done = ImportBatch.objects.filter(project=project, state=ImportState.DONE, created__gt=0)
+    imports = list(done.order_by("-created_at")[:MOST_LISTED])
     if kind:
         samples = [one for one in samples if one.query.get("kind", Kind.TEXT) == kind]
         imports = [one for one in imports if kind in (one.kind, Kind.TEXT)]

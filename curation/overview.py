@@ -339,8 +339,8 @@ def _truths(question: Question) -> tuple[list[Label], dict[str, int], int]:
             unsettled += sign * count * lacks
     choices = list(Choice.objects.filter(question=question))
     decided = sum(labels[choice.pk] for choice in choices if not choice.is_unsure)
-    found = [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk], *_share(choice, labels, decided)) for choice in choices]
-    return found, dict(+sources), unsettled
+    told = [Label(choice.value, choice.label, choice.is_unsure, labels[choice.pk], *_share(choice, labels, decided)) for choice in choices]
+    return told, dict(+sources), unsettled
 
 
 def _share(choice: Choice, labels: Counter[int], decided: int) -> tuple[float | None, float | None, float | None]:

@@ -69,7 +69,7 @@ def test_the_count_says_what_is_left(bob: Client, scorer: Scorer, items: list[It
 
 def test_the_form_offers_what_there_is(bob: Client, scorer: Scorer, items: list[Item]) -> None:
     page = bob.get("/p/study/runs/new/").content.decode()
-    for words in ("profanity v1", "All items that this scorer can score", "First (4 items)", "a.csv, ", "Toxicity"):
+    for words in ("profanity v1", "All items that this scorer can score", "First (4 texts)", "a.csv, ", "Toxicity"):
         assert words in page
     assert "<b>10</b> items to score." in page
 

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import queue
+from annotation import audit, queue
 from annotation.models import Flag, Item
 from tests import cast as make
 
@@ -37,3 +37,17 @@ def test_flags_are_listed_handled_and_a_quarantine_lifted(cast: make.Cast) -> No
     assert told("flags", "lift", "study", item.pk, by="bob", why="It is harmless.") == {"lifted": item.pk, "shown": True}
     with pytest.raises(CommandError, match="not quarantined"):
         told("flags", "lift", "study", item.pk, by="bob", why="Again.")
+    said = [(entry.who, entry.sentence) for entry in audit.trail(cast.project, "flags").entries]
+    assert ("bob", f"lifted the quarantine of item {item.pk}") in said
+
+
+def test_who_assigns_is_named(cast: make.Cast) -> None:
+    make.make_question(cast.project)
+    assert told("assign", "study", "toxicity", cast.alice.number, by="bob")["people"] == [cast.alice.number]
+    [entry] = [entry for entry in audit.trail(cast.project, "people").entries if "Toxicity" in entry.sentence]
+    assert (entry.who, entry.sentence) == ("bob", "gave Toxicity to Annotator 1")
+
+
+def test_guideline_gaps_are_listed(cast: make.Cast) -> None:
+    make.make_question(cast.project)
+    assert told("gaps", "study", "toxicity") == {"version": 1, "gaps": []}

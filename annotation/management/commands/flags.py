@@ -4,12 +4,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
+import pghistory
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation import flags, rounds
 from annotation.errors import Missing, Refused
 from annotation.management.of_project import researcher_of
-from annotation.models import Item, Project
+from annotation.models import Item, Membership, Project
 
 
 class Command(BaseCommand):
@@ -45,6 +46,10 @@ class Command(BaseCommand):
         if options["number"] is None or not options["by"]:
             raise CommandError("Give a number, and --by.")
         by = researcher_of(options["project"], options["by"])
+        with pghistory.context(user=by.user_id, path=f"manage.py flags {options['do']}"):
+            return self._do(options, by)
+
+    def _do(self, options: dict[str, Any], by: Membership) -> tuple[dict[str, Any], str]:
         if options["do"] == "handle":
             flag = flags.handle(options["number"], by=by, note=options["why"])
             return {"handled": flag.pk}, "Handled."
