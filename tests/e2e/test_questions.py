@@ -119,7 +119,7 @@ def test_the_count_of_a_new_run_follows_the_choice(cast: Cast, browser_page: Ope
     page = browser_page(cast.bob)
     page.goto("/p/study/runs/new/")
     expect(page.locator("#count")).to_contain_text("6 items to score.")
-    page.get_by_label("Items").select_option(label="First (2 items)")
+    page.get_by_label("Items").select_option(label="First (2 texts)")
     expect(page.locator("#count")).to_contain_text("2 items to score.")
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("main")).to_contain_text("of 2")
