@@ -5,7 +5,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, disputes, queue
+from annotation import access, disputes
 from annotation.api.fields import View
 from annotation.models import RulingReason
 from config.api import read

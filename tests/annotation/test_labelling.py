@@ -10,7 +10,6 @@ from annotation import queue
 from annotation.models import Abstention, Flag, Guideline, Lease, Question, TaskState, Vote
 from tests.cast import Cast, make_question, make_tasks
 
-
 SHOWN = {
     "token", "task", "item", "kind", "text", "origin", "expires", "version", "practice", "picture", "width", "height", "covered",
 }  # fmt: skip

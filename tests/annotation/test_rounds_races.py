@@ -7,7 +7,7 @@ from django.db import transaction
 
 from annotation import disputes, queue, rounds
 from annotation.errors import Conflict
-from annotation.models import Adjudication, Flag, GroundTruth, Item, Task, Vote, VoidedVote
+from annotation.models import Adjudication, Flag, GroundTruth, Item, Task, VoidedVote, Vote
 from annotation.tasks import create_tasks
 from tests.cast import Cast, Question, make_question, make_tasks
 from tests.faults.test_races import begin

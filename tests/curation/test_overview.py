@@ -11,10 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import people, questions, rounds
+from annotation.disputes import next_dispute, rule, rule_blind
 from annotation.models import FlagReason, Item, Question, Role, TaskState, Vote
 from annotation.presets import NATURALNESS
 from annotation.questions import GuidelineText
-from annotation.disputes import next_dispute, rule, rule_blind
 from annotation.queue import cast_vote, flag, next_work
 from curation import overview as module
 from curation.models import ImportBatch
