@@ -58,7 +58,6 @@ class Gate:
     check_share: float
     repeat_share: float
     benign_share: float
-    version: int | None  # the guideline's id, None without one
 
 
 def pass_gate(member_id: int, question_id: int, *, ruling: bool = False) -> Gate:
@@ -133,7 +132,6 @@ def _gate(state: Mapping[str, Any], sitting: tuple[datetime, datetime | None], r
     return Gate(
         stop=_stop(state, sitting[1], ruling), care=care, room=max(0, min(rooms)) if rooms else None, practice=bool(state["practice"]),
         check_share=state["check_share"] or 0, repeat_share=state["repeat_share"] or 0, benign_share=state["benign_share"],
-        version=state["guideline_id"],
     )  # fmt: skip
 
 
@@ -183,7 +181,6 @@ _STATE = f"""
            project.hourly_limit, project.daily_limit, project.break_after_minutes, project.break_minutes,
            project.benign_share, question.active, question.check_share, question.repeat_share,
            sitting.since, sitting.last, sitting.break_until, coalesce(seen.hour, 0) AS hour, coalesce(seen.day, 0) AS day,
-           (SELECT id FROM annotation_guideline WHERE question_id = question.id ORDER BY version DESC LIMIT 1) AS guideline_id,
            warning.id IS NULL OR EXISTS (
                SELECT FROM annotation_consent AS consent
                WHERE consent.member_id = member.id AND consent.warning_id = warning.id AND consent.ended_at IS NULL
