@@ -409,5 +409,6 @@ def test_practice_tells_what_was_right_and_enter_goes_on(
     page.keyboard.press("Enter")
     expect(page.get_by_text("Practice", exact=True)).to_be_hidden()
     uncovered(page)
+    page.wait_for_function("document.querySelector('#frame img:not([hidden])').complete")  # handed out a moment ago
     answer(page, "1", "Saved: Safe")
     assert Vote.objects.count() == 1
