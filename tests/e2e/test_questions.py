@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation import presets, questions, queue
+from annotation import presets, questions, queue, wellbeing
 from annotation.models import Question
 from annotation.questions import GuidelineText
 from curation.models import Sample, SampleItem
@@ -24,6 +24,8 @@ def make_study(cast: Cast) -> Question:
     question = questions.create_question(cast.project, presets.TOXICITY, cast.bob.user)
     questions.create_question(cast.project, presets.IMAGE_HARM, cast.bob.user)
     make_tasks(question, 6)
+    for voter in (cast.alice, cast.dave, cast.erin):
+        wellbeing.give_consent(voter, 1)
     for voter, answers in ((cast.alice, "yes yes no"), (cast.dave, "yes no no"), (cast.erin, "yes yes no")):
         for answer in answers.split():
             queue.cast_vote(voter, queue.next_work(voter, question)[0].token, choice=answer, elapsed_ms=3200)

@@ -80,7 +80,7 @@ def test_a_task_that_votes_from_a_file_go_to_is_handed_to_nobody_meanwhile(cast:
     assert (task.state, task.vote_count, task.lease_count) == ("agreed", 3, 0)
 
 
-def test_votes_from_a_file_leave_alone_a_task_that_somebody_took_just_before(cast: Cast, toxicity: Question) -> None:
+def test_votes_from_a_file_fill_only_the_slots_that_somebody_left_just_before(cast: Cast, toxicity: Question) -> None:
     task = make.make_tasks(toxicity, 1)[0]
     votes = [RaterVote(task.item_id, f"rater {seat}", "yes") for seat in range(3)]
 
@@ -88,9 +88,10 @@ def test_votes_from_a_file_leave_alone_a_task_that_somebody_took_just_before(cas
         with transaction.atomic():
             queue.cast_vote(cast.alice, queue.next_work(cast.alice, toxicity)[0].token, choice="no")
             importing = begin(pool, lambda: import_votes(toxicity, votes))
-        assert importing.result(10).taken == 3
+        imported = importing.result(10)
+        assert (imported.votes, imported.surplus) == (2, 1)
     task.refresh_from_db()
-    assert (task.state, task.vote_count, Vote.objects.count()) == ("open", 1, 1)
+    assert (task.state, task.vote_count, Vote.objects.count()) == ("disputed", 3, 3)
 
 
 def test_two_files_at_once_give_their_raters_different_numbers(cast: Cast, toxicity: Question) -> None:
