@@ -14,6 +14,7 @@ from psycopg.rows import DictRow
 from annotation import sql
 from annotation.errors import Conflict
 from annotation.models import AbstainReason
+from annotation.tasks import ASKED_UNDER
 
 ANSWERS_BEFORE_PAUSE = 20
 
@@ -149,10 +150,7 @@ _HOLD_NEW = f"""
         SELECT chosen.id, chosen.question_id, %(member)s, chosen.practice, guideline.id, %(token)s, '{{}}', '', '', clock_timestamp(),
                now() + question.lease_minutes * interval '1 minute'
         FROM chosen
-        JOIN annotation_question AS question ON question.id = chosen.question_id
-        JOIN LATERAL (
-            SELECT id FROM annotation_guideline WHERE question_id = chosen.question_id ORDER BY version DESC LIMIT 1
-        ) AS guideline ON true
+        {ASKED_UNDER.format(of="chosen")}
         RETURNING id
     ), exposed AS (
         INSERT INTO annotation_exposure (member_id, task_id, at)

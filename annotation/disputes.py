@@ -20,6 +20,7 @@ from annotation.errors import Conflict, Forbidden, Invalid, Missing
 from annotation.gate import RULING, Gate, pass_gate
 from annotation.models import Adjudication, Membership, Question, Role, RulingReason, Source, TaskState
 from annotation.queue import LOCK_HELD, WORK, WORK_JOINS, check_answer, lock_progress, set_truth
+from annotation.tasks import ASKED_UNDER
 
 # The last rulings of an adjudicator are too fresh in mind to be asked again.
 FRESH_IN_MIND = 10
@@ -291,7 +292,7 @@ _HELD_DISPUTE = """
     WHERE again.member_id = %(member)s AND again.question_id = %(question)s AND again.ruled_at IS NULL AND again.expires_at > now()
     ORDER BY leased_at LIMIT 1
 """
-_LEASE_DISPUTE = """
+_LEASE_DISPUTE = f"""
     WITH dispute AS MATERIALIZED (
         SELECT task.id, task.question_id, task.round, task.sensitive FROM annotation_task AS task
         WHERE task.question_id = %(question)s AND task.state = 'disputed' AND (%(sensitive)s OR NOT task.sensitive)
@@ -308,10 +309,7 @@ _LEASE_DISPUTE = """
         SELECT dispute.id, dispute.question_id, %(member)s, 'ruling', dispute.round, guideline.id, %(token)s, clock_timestamp(),
                now() + question.lease_minutes * interval '1 minute', false
         FROM dispute
-        JOIN annotation_question AS question ON question.id = dispute.question_id
-        JOIN LATERAL (
-            SELECT id FROM annotation_guideline WHERE question_id = dispute.question_id ORDER BY version DESC LIMIT 1
-        ) AS guideline ON true
+        {ASKED_UNDER.format(of="dispute")}
         ON CONFLICT (task_id) WHERE kind = 'ruling' AND NOT lapsed DO NOTHING
         RETURNING token
     ), exposed AS (
@@ -319,7 +317,7 @@ _LEASE_DISPUTE = """
         SELECT %(member)s, dispute.id, clock_timestamp() FROM dispute JOIN lease ON true WHERE dispute.sensitive
     )
     SELECT lease.token FROM dispute LEFT JOIN lease ON true
-"""
+"""  # noqa: S608 - our own words
 _READ_DISPUTE = """
     SELECT lease.id AS lease_id, lease.lapsed, lease.round, lease.guideline_id,
            task.id AS task_id, task.question_id, task.state, task.round AS task_round,
@@ -396,7 +394,7 @@ _DISPUTE_ABSTENTIONS = """
 
 # One that they began and left comes first; else one of their own earlier rulings, in an order that tells nothing. Only beside
 # disputes that wait: a dispute in an empty queue would be known for what it is.
-_HOLD_REPEAT = """
+_HOLD_REPEAT = f"""
     WITH again AS (
         UPDATE annotation_repeat AS left_behind SET
             leased_at = clock_timestamp(), expires_at = now() + question.lease_minutes * interval '1 minute'
@@ -424,13 +422,10 @@ _HOLD_REPEAT = """
     ), held AS (
         INSERT INTO annotation_repeat
             (adjudication_id, question_id, member_id, guideline_id, token, blind_tags, tags, reason, note, leased_at, expires_at)
-        SELECT chosen.id, chosen.question_id, %(member)s, guideline.id, %(token)s, '{}', '{}', '', '', clock_timestamp(),
+        SELECT chosen.id, chosen.question_id, %(member)s, guideline.id, %(token)s, '{{}}', '{{}}', '', '', clock_timestamp(),
                now() + question.lease_minutes * interval '1 minute'
         FROM chosen
-        JOIN annotation_question AS question ON question.id = chosen.question_id
-        JOIN LATERAL (
-            SELECT id FROM annotation_guideline WHERE question_id = chosen.question_id ORDER BY version DESC LIMIT 1
-        ) AS guideline ON true
+        {ASKED_UNDER.format(of="chosen")}
         RETURNING token
     ), given AS (
         SELECT token, task_id, sensitive FROM again UNION ALL SELECT held.token, chosen.task_id, chosen.sensitive FROM held, chosen
@@ -439,7 +434,7 @@ _HOLD_REPEAT = """
         SELECT %(member)s, given.task_id, clock_timestamp() FROM given WHERE given.sensitive
     )
     SELECT token FROM given
-"""
+"""  # noqa: S608 - our own words
 # One that was begun and whose item was quarantined since can never be ended, and would stand in the way of the next.
 _DROP_SEALED_REPEAT = """
     DELETE FROM annotation_repeat AS begun

@@ -38,6 +38,7 @@ from annotation.errors import Conflict, Forbidden, Invalid, Missing
 from annotation.gate import VOTING, Care, Gate, pass_gate, refuse_while
 from annotation.models import AbstainReason, FlagReason, Guideline, Membership, Policy, Question, Source, TagUse, TaskState
 from annotation.resolution import Agreed, Ballot, resolve
+from annotation.tasks import ASKED_UNDER
 
 ABSTENTIONS_TO_DISPUTE = 3
 REVISABLE_AFTER_SETTLING = timedelta(seconds=60)
@@ -250,7 +251,7 @@ def _abstain_from_check(member: Membership, token: uuid.UUID, reason: str) -> in
 
 def lock_person(member: Membership) -> None:
     """Hold up whatever the member asks of the queue meanwhile: all their Progress rows, and their Sitting, which is made if need be."""
-    sql.rows(_LOCK_ALL_PROGRESS, member=member.pk, question=None)
+    sql.rows(LOCK_ALL_PROGRESS, member=member.pk, question=None)
     sql.rows(_SIT_DOWN, member=member.pk)
     sql.rows(_LOCK_SITTING, user=member.user_id)
 
@@ -259,7 +260,7 @@ def lock_person(member: Membership) -> None:
 def release(member: Membership, question: Question | None = None) -> int:
     """Give back every task the member holds (of one question, or all); returns how many. Disputes they hold too."""
     arguments = {"member": member.pk, "question": question and question.pk}
-    sql.rows(_LOCK_ALL_PROGRESS, **arguments)
+    sql.rows(LOCK_ALL_PROGRESS, **arguments)
     tasks = sql.rows(
         """
         SELECT task.id FROM annotation_lease AS lease JOIN annotation_task AS task ON task.id = lease.task_id
@@ -757,10 +758,7 @@ _LEASE_ONE = f"""
         SELECT task.id, task.question_id, %(member)s, 'vote', task.round, guideline.id, %(token)s, clock_timestamp(),
                now() + question.lease_minutes * interval '1 minute', false
         FROM task
-        JOIN annotation_question AS question ON question.id = task.question_id
-        JOIN LATERAL (
-            SELECT id FROM annotation_guideline WHERE question_id = task.question_id ORDER BY version DESC LIMIT 1
-        ) AS guideline ON true
+        {ASKED_UNDER.format(of="task")}
         RETURNING task_id, token, guideline_id, expires_at
     ), exposed AS (
         INSERT INTO annotation_exposure (member_id, task_id, at)
@@ -842,7 +840,7 @@ LOCK_PROGRESS = f"""
     SELECT {_PROGRESS} FROM {_PERSON}
     WHERE progress.member_id = %(member)s AND progress.question_id = %(question)s FOR UPDATE OF progress, sitting
 """  # noqa: S608 - our own words
-_LOCK_ALL_PROGRESS = """
+LOCK_ALL_PROGRESS = """
     SELECT id FROM annotation_progress
     WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) ORDER BY id FOR UPDATE
 """

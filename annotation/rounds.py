@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from annotation import media, sql
 from annotation.errors import Conflict, Invalid, Missing
 from annotation.models import Guideline, Item, Membership, Question
-from annotation.queue import ABSTENTIONS_TO_DISPUTE
+from annotation.queue import ABSTENTIONS_TO_DISPUTE, LOCK_ALL_PROGRESS
 
 LONGEST_WHY = 500
 # How far ahead of the clock a re-opened task is stamped: longer than any transaction here lasts.
@@ -139,7 +139,7 @@ def void_vote(vote_id: int, *, by: Membership, why: str) -> Voided:
 def _void(member: int, question: int | None, vote: int | None, by: Membership, why: str) -> Voided:
     _check_at_once()
     arguments = {"member": member, "question": question, "vote": vote}
-    sql.rows(_LOCK_PROGRESS, member=member, question=question)  # they cast and change nothing meanwhile
+    sql.rows(LOCK_ALL_PROGRESS, member=member, question=question)  # they cast and change nothing meanwhile
     tasks = sql.the(_LOCK_VOTED, **arguments)["tasks"] or []
     done = sql.the(
         _VOID, **arguments, tasks=tasks, by=by.pk, why=why, ahead=AHEAD_OF_CLOCK, to_dispute=ABSTENTIONS_TO_DISPUTE
@@ -272,10 +272,6 @@ _FIND_VOTE = """
     SELECT gone.member_id, gone.question_id FROM annotation_voidedvote AS gone JOIN annotation_question AS question ON question.id = gone.question_id
     WHERE gone.vote_number = %(vote)s AND question.project_id = %(project)s
 """  # noqa: E501
-_LOCK_PROGRESS = """
-    SELECT id FROM annotation_progress
-    WHERE member_id = %(member)s AND (%(question)s::bigint IS NULL OR question_id = %(question)s) ORDER BY id FOR UPDATE
-"""
 _THEIR_VOTES = """
     vote.member_id = %(member)s AND (%(question)s::bigint IS NULL OR vote.question_id = %(question)s)
     AND (%(vote)s::bigint IS NULL OR vote.id = %(vote)s)

@@ -15,6 +15,13 @@ SENSITIVE = """
          WHEN lower(item.metadata ->> 'sensitive') IN ('false', 'no', '0') THEN false
          ELSE %(sensitive)s END
 """
+# The question that `of` belongs to, and the version of its guideline in force: what a task handed out now is asked under.
+ASKED_UNDER = """
+        JOIN annotation_question AS question ON question.id = {of}.question_id
+        JOIN LATERAL (
+            SELECT id FROM annotation_guideline WHERE question_id = {of}.question_id ORDER BY version DESC LIMIT 1
+        ) AS guideline ON true
+"""
 _CREATE = f"""
 INSERT INTO annotation_task
     (question_id, item_id, round, state, votes_required, vote_count, lease_count, abstention_count, sensitive, rank)
