@@ -5,7 +5,6 @@ so that voters are never held up. Doing one again changes nothing that is done: 
 goes on where it stopped.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from annotation.errors import Conflict, Invalid
 from annotation.models import Kind, Question, Task, TaskState, User
 from annotation.tasks import create_tasks
 from curation import choosing, sampling
+from curation.holding import held
 from curation.models import TaskBatch, TaskBatchState, TaskVerb
 
 log = structlog.get_logger("assay.curation")
@@ -28,6 +28,7 @@ LISTED = "listed"
 MOST_LISTED = 1_000
 LIVE = (TaskBatchState.QUEUED, TaskBatchState.RUNNING)
 BROKE_OFF = "The worker stopped in the middle. What was done stays; start it again and it goes on from there."
+_LOCK = 7_312_064  # one number of ours for this sort of lock; the batch's own is the other
 
 
 def start(
@@ -77,7 +78,7 @@ def make_tasks(question: Question, items: str = choosing.ALL, *, seeds: bool = F
 def run(batch_id: int) -> TaskBatch:
     """Do what the batch says. How it ends is in the batch; only a fault of ours is raised."""
     batch = TaskBatch.objects.select_related("question__project").get(pk=batch_id)
-    with _held(batch) as mine:
+    with held(_LOCK, batch.pk) as mine:
         batch.refresh_from_db(fields=["state"])
         if not mine or batch.state == TaskBatchState.DONE:
             return batch
@@ -98,7 +99,7 @@ def run(batch_id: int) -> TaskBatch:
 def settled(batch: TaskBatch) -> TaskBatch:
     """The batch as it is now: one whose worker died is marked failed."""
     if batch.state == TaskBatchState.RUNNING:
-        with _held(batch) as mine:
+        with held(_LOCK, batch.pk) as mine:
             if mine and TaskBatch.objects.filter(pk=batch.pk, state=TaskBatchState.RUNNING).exists():
                 _finish(batch, TaskBatchState.FAILED, BROKE_OFF)
         batch.refresh_from_db()
@@ -181,21 +182,3 @@ _MOVES: dict[str, Callable[[Question, Sequence[int]], int]] = {
 
 def _finish(batch: TaskBatch, state: TaskBatchState, error: str = "") -> None:
     TaskBatch.objects.filter(pk=batch.pk).update(state=state, error=error[:500], finished_at=Now())
-
-
-# ---------------------------------------------------------------- who is at it
-_LOCK = 7_312_064  # one number of ours for this sort of lock; the batch's own is the other
-
-
-@contextlib.contextmanager
-def _held(batch: TaskBatch) -> Iterator[bool]:
-    """PostgreSQL's lock of this batch, or False when another process has it. It goes when the process does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK, batch.pk])
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK, batch.pk])

@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 
 from annotation.errors import Conflict, Invalid
 from annotation.models import Kind, Project, User
+from curation.holding import held
 from curation.importing import archives, formats, readers, staging, voting
 from curation.importing import mapping as mapping_
 from curation.importing.archives import Archive
@@ -245,7 +246,7 @@ def _check_pictures(batch: ImportBatch, mapping: Mapping) -> None:
 def run(batch_id: uuid.UUID, tell: Tell = lambda _bytes, _rows: None) -> ImportBatch:
     """Bring the items in. How it ends is in the batch: nothing is raised for a file that is at fault."""
     batch = ImportBatch.objects.select_related("project").get(pk=batch_id)
-    with _held(batch) as mine:
+    with held(_key(batch)) as mine:
         batch.refresh_from_db()
         if not mine or batch.state == ImportState.DONE or (mapping := mapping_of(batch)) is None:
             return batch
@@ -283,7 +284,7 @@ def _file(batch: ImportBatch, mapping: Mapping) -> Iterator[staging.File]:
 def settled(batch: ImportBatch) -> ImportBatch:
     """The batch as it is now: one whose worker died is marked failed."""
     if batch.state == ImportState.RUNNING:
-        with _held(batch) as mine:
+        with held(_key(batch)) as mine:
             if mine and ImportBatch.objects.filter(pk=batch.pk, state=ImportState.RUNNING).exists():
                 _finish(
                     batch,
@@ -297,7 +298,7 @@ def settled(batch: ImportBatch) -> ImportBatch:
 
 def discard(batch: ImportBatch) -> None:
     """Forget an upload that brought no items, and its file."""
-    with transaction.atomic(), _held(batch) as mine:
+    with transaction.atomic(), held(_key(batch)) as mine:
         if not mine or ImportBatch.objects.get(pk=batch.pk).state in (ImportState.DONE, ImportState.RUNNING):
             raise Conflict("Only an import that brought no items can be discarded.")
         ImportBatch.objects.filter(pk=batch.pk).delete()
@@ -324,22 +325,8 @@ def _key(batch: ImportBatch) -> int:
     return int.from_bytes(batch.pk.bytes[:8], signed=True)
 
 
-@contextlib.contextmanager
-def _held(batch: ImportBatch) -> Iterator[bool]:
-    """PostgreSQL's lock of this batch, or False when another process has it. It goes when the process does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_key(batch)])
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_key(batch)])
-
-
 def _free(batch: ImportBatch) -> bool:
-    with _held(batch) as mine:
+    with held(_key(batch)) as mine:
         return mine
 
 
